@@ -1,0 +1,1 @@
+"""Networks, body models, the training engine and shared utilities."""

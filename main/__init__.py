@@ -1,0 +1,1 @@
+"""Command lines, configuration and the network."""
