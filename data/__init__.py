@@ -1,0 +1,31 @@
+"""Data sets by name: `data/<Name>/<Name>.py` with a class `<Name>` is found without any list to keep.
+
+    train = build_dataset('Human36M', 'train', cfg)
+    inputs, targets, meta_info = train[0]
+"""
+import importlib
+from pathlib import Path
+
+from common.errors import UserError
+
+FOLDER = Path(__file__).resolve().parent
+
+
+def dataset_names():
+    """Names of the data sets there is a loader for, sorted."""
+    return sorted(path.parent.name for path in FOLDER.glob('*/*.py') if path.stem == path.parent.name)
+
+
+def build_dataset(name, split, cfg):
+    """The data set `name` as a MeshDataset.
+
+    split: 'train', 'validation' or 'test'. cfg: a Config (folders, input and heat map sizes, body model, settings).
+    UserError: no such data set, no such split, or a file the split needs is missing or broken.
+    """
+    if name not in dataset_names():
+        raise UserError(f'unknown data set "{name}": found {", ".join(dataset_names())} in {FOLDER} (a new one is a '
+                        f'folder data/<Name> with <Name>.py and a class of that name, see data/README.md)')
+    loader = getattr(importlib.import_module(f'data.{name}.{name}'), name, None)
+    if loader is None:
+        raise UserError(f'{FOLDER / name / name}.py defines no class "{name}"')
+    return loader(split, cfg)
