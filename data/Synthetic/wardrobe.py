@@ -1,0 +1,113 @@
+"""Skin, hair and clothes as random vertex colours, drawn by body region on the rest mesh."""
+import cv2
+import numpy as np
+
+# kinematic joints that own the vertices of each region (left, right)
+UPPER_ARM, FOREARM, THIGH, SHIN = (16, 17), (18, 19), (1, 2), (4, 5)
+HANDS, FEET, HEAD, NECK = (20, 21, 22, 23), (7, 8, 10, 11), 15, 12
+SLEEVES = ((.12, .1), (.5, .35), (1.0, .1), (1.93, .45))  # end on the arm (1 elbow, 2 wrist), probability
+TROUSERS = ((.35, .15), (.85, .2), (1.5, .1), (1.95, .55))  # end on the leg (1 knee, 2 ankle), probability
+
+
+class Wardrobe:
+    """Dresses one body model.
+
+    rest_vertices (V, 3), rest_joints (24, 3) metres; weights (V, 24) of the skinning; eyes: vertex indices or ().
+    """
+
+    def __init__(self, rest_vertices, rest_joints, weights, eyes=()):
+        self.rest = np.asarray(rest_vertices, np.float32)
+        joints = np.asarray(rest_joints, np.float32)
+        owner = np.asarray(weights).argmax(1)
+        self.arm = self._limb(owner, joints, UPPER_ARM, FOREARM, HANDS)
+        self.leg = self._limb(owner, joints, THIGH, SHIN, FEET)
+        self.feet, self.hands = np.isin(owner, FEET), np.isin(owner, HANDS)
+        self.head, self.neck = owner == HEAD, owner == NECK
+        self.legs = ~np.isnan(self.leg)
+        self.trunk = ~(self.head | self.neck | self.legs) & np.isnan(self.arm)
+        self.waist = joints[0, 1]
+        head = self.rest[self.head]
+        low, high = head.min(0), head.max(0)
+        # 0 at the front of the jaw, 1 at the crown and at the back of the head
+        self.hair = np.where(self.head, (self.rest[:, 1] - low[1]) / (high[1] - low[1])
+                             - .9 * (self.rest[:, 2] - low[2]) / (high[2] - low[2]), -np.inf)
+        distance = [np.linalg.norm(self.rest - self.rest[e], axis=1) for e in eyes]
+        self.eyes = np.flatnonzero(np.min(distance, axis=0) < .013) if len(eyes) else np.zeros(0, int)
+
+    def _limb(self, owner, joints, first, second, end):
+        """Position along a limb per vertex: 0..1 on the first bone, 1..2 on the second, 3 beyond; NaN elsewhere."""
+        along = np.full(len(self.rest), np.nan, np.float32)
+        for bones, offset in ((first, 0), (second, 1)):
+            for joint in bones:
+                child = {16: 18, 17: 19, 18: 20, 19: 21, 1: 4, 2: 5, 4: 7, 5: 8}[joint]
+                bone = joints[child] - joints[joint]
+                mine = owner == joint
+                along[mine] = offset + np.clip((self.rest[mine] - joints[joint]) @ bone / (bone @ bone), 0, 1)
+        along[np.isin(owner, end)] = 3
+        return along
+
+    def dress(self, rng):
+        """Colours (V, 3) float32 in 0..1, RGB, without light."""
+        skin = skin_color(rng)
+        color = np.tile(skin, (len(self.rest), 1))
+        shirt, trousers, shoes = clothing_color(rng), clothing_color(rng), clothing_color(rng) * rng.uniform(.3, 1)
+        dress = rng.random() < .12
+        if dress:
+            trousers = shirt
+        sleeve, leg = _choose(rng, SLEEVES), _choose(rng, TROUSERS[:2] if dress else TROUSERS)
+        waist = self.waist + rng.uniform(-.09, .07)
+        if rng.random() > .15:
+            color[self.feet | (self.leg > rng.uniform(1.75, 1.97))] = shoes
+        lower = (self.legs & (self.leg < leg)) | (self.trunk & (self.rest[:, 1] < waist))
+        color[lower] = trousers * self._pattern(rng)[lower]
+        upper = (self.trunk & (self.rest[:, 1] >= waist)) | (self.arm < sleeve)
+        if rng.random() < .15:
+            upper = upper | self.neck
+        color[upper] = shirt * self._pattern(rng)[upper]
+        if rng.random() < .06:
+            color[self.hands] = clothing_color(rng)
+        if rng.random() < .92:
+            color[self.hair > rng.uniform(.08, .3)] = hair_color(rng)
+        color[self.eyes] = skin * .25
+        return np.clip(color * smooth_noise(rng, self.rest, rng.uniform(.02, .12), 9), 0, 1).astype(np.float32)
+
+    def _pattern(self, rng):
+        """A factor (V, 1) on a piece of cloth: plain, stripes or checks."""
+        kind = rng.random()
+        if kind < .65:
+            return np.ones((len(self.rest), 1), np.float32)
+        axes = ([1], [0], [0, 1])[rng.integers(3)]
+        wave = np.sin(self.rest[:, axes] * rng.uniform(40, 110) + rng.uniform(0, 6)).sum(1, keepdims=True)
+        return 1 + rng.uniform(.15, .5) * np.sign(wave)
+
+
+def skin_color(rng):
+    """RGB (3,) in 0..1, from dark to light skin."""
+    dark, light = np.array([.32, .2, .14]), np.array([.96, .78, .68])
+    return dark + rng.beta(2, 1.3) * (light - dark) + rng.normal(0, .02, 3)
+
+
+def hair_color(rng):
+    """RGB (3,): black to fair, or now and then a hat or cap of any colour."""
+    if rng.random() < .2:
+        return clothing_color(rng)
+    dark, fair = np.array([.06, .05, .05]), np.array([.68, .5, .3])
+    return dark + rng.beta(.8, 1.8) * (fair - dark)
+
+
+def clothing_color(rng):
+    """RGB (3,): any hue, from grey to full colour, from dark to light."""
+    hue, saturation, value = rng.uniform(0, 360), rng.beta(1.2, 1.6), rng.uniform(.12, 1)
+    return cv2.cvtColor(np.float32([[[hue, saturation, value]]]), cv2.COLOR_HSV2RGB)[0, 0].astype(np.float64)
+
+
+def smooth_noise(rng, points, amplitude, frequency):
+    """A factor (N, 1) around 1 that varies slowly over points (N, 3) metres; frequency: waves per metre."""
+    wave = rng.normal(0, frequency, (3, 4)).astype(np.float32)
+    return 1 + amplitude * np.sin(points @ wave * 6.28 / 2 + rng.uniform(0, 6.28, 4).astype(np.float32)).mean(
+        1, keepdims=True) * 2
+
+
+def _choose(rng, table):
+    value, probability = np.array(table).T
+    return rng.choice(value, p=probability / probability.sum()) + rng.normal(0, .04)
