@@ -1,0 +1,96 @@
+"""Person boxes: from the command line or a JSON file, checked against the picture they belong to."""
+import json
+from pathlib import Path
+
+import numpy as np
+
+from common.errors import UserError
+
+FORMATS = ('xywh', 'xyxy')
+FULL = 'full'
+
+
+def check_box(box, width, height, box_format=None, where='--bbox'):
+    """One box of four numbers in pixels, or 'full' for the whole picture -> (4,) float32 xywh in pixels.
+
+    A box may reach over the border. `box_format` is 'xywh', 'xyxy' (corners), or None: xywh, but refused when the
+    numbers look like corners. UserError too if they are not four finite numbers, have no area, or lie outside.
+    """
+    if isinstance(box, str) and box == FULL:
+        return np.array([0, 0, width, height], np.float32)
+    try:
+        values = np.array(box, np.float64)
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.shape != (4,) or not np.isfinite(values).all():
+        raise UserError(f'{where}: a box is four numbers in pixels, x y {"x2 y2" if box_format == "xyxy" else "w h"}, '
+                        f'not {_text(box)}')
+    if box_format == 'xyxy':
+        values[2:] -= values[:2]
+        if (values[2:] <= 0).any():
+            raise UserError(f'{where}: {_text(box)} as corners x1 y1 x2 y2 has no area; '
+                            'give --bbox_format xywh if it is x y width height')
+    x, y, w, h = values
+    if w <= 0 or h <= 0:
+        raise UserError(f'{where}: {_text(box)} has no area: width and height must be positive')
+    if x >= width or y >= height or x + w <= 0 or y + h <= 0:
+        raise UserError(f'{where}: {_text(box)} lies outside the picture of {width} x {height} pixels')
+    # Corners read as x y w h reach beyond the far border, although they fit into the picture when read as corners.
+    fits_as_corners = 0 <= x < w <= width and 0 <= y < h <= height
+    if box_format is None and fits_as_corners and (x + w > 1.02 * width or y + h > 1.02 * height):
+        raise UserError(f'{where}: {_text(box)} looks like corners x1 y1 x2 y2 (as x y w h it leaves the picture of '
+                        f'{width} x {height} pixels): add --bbox_format xyxy, or xywh if it is right as it is')
+    return values.astype(np.float32)
+
+
+def person_shaped(box):
+    """False if the (4,) xywh box is far wider than high, which no standing, sitting or stretched person fills."""
+    return box[2] <= 2.5 * box[3]
+
+
+def read_box_file(path):
+    """A JSON file of boxes as {picture name or frame number: list of boxes}.
+
+    Layouts: `{"photo.jpg": [[x, y, w, h], ...]}`; the same with frame numbers ("0", "17") for a video; a list of such
+    lists, one per frame; or a list of `{"image": "photo.jpg", "bbox": [x, y, w, h]}` (or "frame": 17). A box may be a
+    list of four numbers or an object with the key "bbox"; a single box needs no outer list.
+    """
+    try:
+        data = json.loads(Path(path).read_text(encoding='utf-8'))
+    except OSError as error:
+        raise UserError(f'--bbox_file {path}: cannot be read ({error.strerror})') from error
+    except ValueError as error:
+        raise UserError(f'--bbox_file {path}: not a JSON file ({error})') from error
+    if isinstance(data, dict):
+        return {str(key): _boxes(value, f'{path}, "{key}"') for key, value in data.items()}
+    if not isinstance(data, list):
+        raise UserError(f'--bbox_file {path}: expected an object {{picture: [boxes]}} or a list')
+    table = {}
+    for number, item in enumerate(data):
+        if isinstance(item, dict) and ('image' in item or 'frame' in item):
+            key = str(item.get('image', item.get('frame')))
+            table.setdefault(key, []).extend(_boxes(item, f'{path}, entry {number}'))
+        else:
+            table[str(number)] = _boxes(item or [], f'{path}, entry {number}')
+    return table
+
+
+def _boxes(value, where):
+    """A box, or a list of boxes, each plain or inside an object -> list of boxes (not yet checked)."""
+    if isinstance(value, dict):
+        for key in ('bbox', 'boxes', 'bboxes'):
+            if key in value:
+                return _boxes(value[key], where)
+        raise UserError(f'{where}: no "bbox" in it')
+    if value == FULL or (isinstance(value, list) and len(value) == 4 and not any(isinstance(v, list) for v in value)
+                         and not any(isinstance(v, dict) for v in value)):
+        return [value]
+    if not isinstance(value, list):
+        raise UserError(f'{where}: {value!r} is no list of boxes')
+    return [box for item in value for box in _boxes(item, where)]
+
+
+def _text(box):
+    if isinstance(box, str):
+        return box
+    return ' '.join(f'{v:g}' if isinstance(v, int | float) else str(v) for v in np.ravel(np.array(box, object)))

@@ -1,0 +1,82 @@
+"""Where a person stands in the camera frame: the translation that puts the parametric mesh onto the lixel mesh.
+
+The lixel mesh gives pixels, the parametric mesh root-relative metres. For a pinhole camera with focal lengths
+f = (fx, fy) and principal point c, a vertex (X, Y, Z) moved by T = (Tx, Ty, Tz) falls on the pixel u = (ux, uy) when
+
+    fx Tx - (ux - cx) Tz = (ux - cx) Z - fx X        and the same in y,
+
+which is linear in T: no depth network is needed. With a known Tz and an unknown focal length f = fx = fy the same
+equations, f X + (f Tx) = (ux - cx) (Z + Tz), are linear in f, f Tx and f Ty.
+"""
+import numpy as np
+
+from common.errors import UserError
+
+DEFAULT_FOCAL = 1500.  # pixels; the normalised focal length of the paper's experiments
+MIN_DEPTH_PARTS = 0.05  # a person's nearest point stays this part of the body's box in front of the camera
+
+
+def fit_translation(points, pixels, focal, princpt, depth=None):
+    """Least squares over the translation of `points` (V, 3), metres, that projects them to `pixels` (V, 2).
+
+    focal (2,), princpt (2,) in pixels. With `depth` (metres) given, only x and y are free. Returns (3,) metres, or
+    None where the equations do not determine a translation in front of the camera.
+    """
+    points, offset = np.asarray(points, np.float64), np.asarray(pixels, np.float64) - princpt
+    focal = np.asarray(focal, np.float64)
+    if not (np.isfinite(points).all() and np.isfinite(offset).all()):
+        return None
+    if depth is not None:
+        xy = (offset * (points[:, 2:] + depth) / focal - points[:, :2]).mean(0)
+        return np.array([*xy, depth])
+    rows = np.zeros((len(points), 2, 3))
+    rows[:, 0, 0], rows[:, 1, 1] = focal
+    rows[:, :, 2] = -offset
+    right = offset * points[:, 2:] - focal * points[:, :2]
+    translation, _, rank, _ = np.linalg.lstsq(rows.reshape(-1, 3), right.reshape(-1), rcond=None)
+    return translation if rank == 3 and translation[2] > 0 else None
+
+
+def fit_focal(points, pixels, princpt, depth):
+    """Focal length (pixels) for which `points` (V, 3), root-relative metres with their root `depth` metres away, can
+    be moved sideways onto `pixels` (V, 2); None if there is no positive one."""
+    points, offset = np.asarray(points, np.float64), np.asarray(pixels, np.float64) - princpt
+    if not (np.isfinite(points).all() and np.isfinite(offset).all()):
+        return None
+    centred = points[:, :2] - points[:, :2].mean(0)
+    right = offset * (points[:, 2:] + depth)
+    focal = (centred * (right - right.mean(0))).sum() / max((centred ** 2).sum(), 1e-12)
+    return focal if focal > 0 else None
+
+
+def depth_from_box(crop_box, focal, box_size_m):
+    """Depth (metres) at which a square of `box_size_m` metres fills the area of the (4,) xywh crop box (pixels)."""
+    return float(box_size_m * np.sqrt(focal[0] * focal[1] / (crop_box[2] * crop_box[3])))
+
+
+def focal_from_box(crop_box, depth, box_size_m):
+    """Focal length (pixels) at which a square of `box_size_m` metres at `depth` metres fills the crop box's area."""
+    return float(depth * np.sqrt(crop_box[2] * crop_box[3]) / box_size_m)
+
+
+def back_project(mesh_img, root_depth, focal, princpt):
+    """(V, 3) x, y in pixels and root-relative depth in metres -> (V, 3) metres in camera space."""
+    z = mesh_img[:, 2:] + root_depth
+    return np.concatenate([(mesh_img[:, :2] - princpt) / focal * z, z], 1)
+
+
+def project(points, focal, princpt):
+    """(..., 3) metres in camera space -> (..., 2) pixels."""
+    return points[..., :2] / points[..., 2:] * focal + princpt
+
+
+def check_camera(focal, princpt, root_depth, box_size_m):
+    """UserError unless the given values (None: not given) can be a camera."""
+    if focal is not None and not (np.isfinite(focal).all() and np.min(focal) > 0):
+        raise UserError('--focal must be positive, in pixels (1500 if not given)')
+    if princpt is not None and not np.isfinite(princpt).all():
+        raise UserError('--princpt must be two finite numbers, in pixels')
+    nearest = (0.5 + MIN_DEPTH_PARTS) * box_size_m
+    if root_depth is not None and not (np.isfinite(root_depth) and root_depth >= nearest):
+        raise UserError(f'--root_depth must be at least {nearest:g} m (in metres, from the camera to the root joint): '
+                        'nearer, a part of the mesh lies behind the camera')
