@@ -1,4 +1,4 @@
-"""Joint sets by name, and the move from one set to another (paper section 5: the sets of the data sets differ)."""
+"""Joint sets by name, and the move from one set to another: every data set has its own."""
 from dataclasses import dataclass
 
 import numpy as np

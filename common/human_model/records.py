@@ -1,0 +1,107 @@
+"""What a pickled NumPy, SciPy or chumpy object says, kept as data, and the array it stands for."""
+import numpy as np
+from scipy import sparse
+
+MAX_ELEMENTS = 2 ** 25  # per array; the largest of SMPL-X, which should at least be recognised, has 15 million
+MAX_DEPTH = 8           # records inside records; MANO's shape basis has three
+NUMBER_TYPES = {'b1', 'i1', 'i2', 'i4', 'i8', 'u1', 'u2', 'u4', 'u8', 'f2', 'f4', 'f8'}
+
+
+class Record:
+    """Stands in for an object of a foreign class: remembers its arguments and its state, and does nothing."""
+    args: tuple = ()
+    state = None
+
+    def __init__(self, *args):
+        self.args = args
+
+
+class Array(Record):
+    """A numpy.ndarray. State: (version, shape, dtype, is in Fortran order, data)."""
+
+
+class Buffer(Record):
+    """A numpy.ndarray of pickle protocol 5. Arguments: (data, dtype, shape, order)."""
+
+
+class Dtype(Record):
+    """A numpy.dtype. Arguments: ('f8', ...); state: (version, byte order, ...)."""
+
+
+class Chumpy(Record):
+    """A chumpy array; its values are state['x']."""
+
+
+class Select(Record):
+    """A chumpy selection: elements state['idxs'] of the array state['a'], as state['preferred_shape']."""
+
+
+class CscMatrix(Record):
+    """A SciPy matrix in compressed columns (J_regressor). State: data, indices, indptr, shape."""
+
+
+class CsrMatrix(Record):
+    """The same in compressed rows."""
+
+
+def to_array(value, depth=0) -> np.ndarray:
+    """The array that a record, or a nesting of records, stands for. Raises ValueError if it is none or too large."""
+    if depth > MAX_DEPTH:
+        raise ValueError('objects nested too deeply')
+    if isinstance(value, Array):
+        _, shape, dtype, fortran_order, data = value.state
+        return _from_bytes(data, dtype, shape, 'F' if fortran_order else 'C')
+    if isinstance(value, Buffer):
+        data, dtype, shape, order = value.args
+        return _from_bytes(data, dtype, shape, order)
+    if isinstance(value, Chumpy):
+        return to_array(value.state['x'], depth + 1)
+    if isinstance(value, Select):
+        return _select(value.state, depth)
+    if isinstance(value, CscMatrix | CsrMatrix):
+        return _dense(value, depth)
+    raise ValueError(f'not an array but {type(value).__name__}')
+
+
+def number_of_elements(shape) -> int:
+    """Product of a shape read from a file; ValueError unless it is a tuple of non-negative numbers, not too large."""
+    count = 1
+    for size in shape:
+        if not isinstance(size, int) or size < 0:
+            raise ValueError('a shape that is not a tuple of sizes')
+        count *= size
+        if count > MAX_ELEMENTS:
+            raise ValueError(f'an array of more than {MAX_ELEMENTS} numbers')
+    return count
+
+
+def _from_bytes(data, dtype, shape, order):
+    if not isinstance(dtype, Dtype) or dtype.args[0] not in NUMBER_TYPES:
+        raise ValueError('an array of something other than numbers')
+    byte_order = dtype.state[1] if dtype.state else '<'
+    number = np.dtype(dtype.args[0]).newbyteorder(byte_order if byte_order in ('<', '>') else '=')
+    data = data.encode('latin1') if isinstance(data, str) else data   # Python 2 wrote its bytes as a string
+    if len(data) != number_of_elements(shape) * number.itemsize:
+        raise ValueError('an array whose data does not fit its shape')
+    return np.frombuffer(data, number).reshape(shape, order=order)
+
+
+def _select(state, depth):
+    values = to_array(state['a'], depth + 1).ravel()
+    indices = to_array(state['idxs'], depth + 1)
+    shape = state.get('preferred_shape')
+    selected = values[indices]
+    if shape is None:
+        return selected
+    number_of_elements(shape)
+    return selected.reshape(shape)
+
+
+def _dense(record, depth):
+    state = record.state
+    shape = state.get('_shape', state.get('shape'))
+    number_of_elements(shape)
+    parts = tuple(to_array(state[name], depth + 1) for name in ('data', 'indices', 'indptr'))
+    matrix = (sparse.csc_matrix if isinstance(record, CscMatrix) else sparse.csr_matrix)(parts, shape=shape)
+    matrix.check_format(full_check=True)   # SciPy would follow indices beyond the array
+    return matrix.toarray()
