@@ -71,7 +71,12 @@ def clipped_normal(rng, mean, std, low, high):
 
 
 class BodyPose:
-    """Draws poses for a body with the rest joints (24, 3) in metres; the arms' rest may be any, from T to hanging."""
+    """Draws poses for a body with the rest joints (24, 3) in metres; the arms' rest may be any, from T to hanging.
+
+    facing (3, 3): rotation to camera space in which the upright body looks at the camera.
+    """
+    distance = (3., 10.)  # metres from the camera, range
+    facing = np.diag([1., -1., -1.])
 
     def __init__(self, rest_joints):
         self.rest = np.asarray(rest_joints, np.float64)
@@ -134,10 +139,10 @@ class BodyPose:
         """Set collar, shoulder, elbow, wrist and hand of one side (0 left, 1 right); angles in degrees."""
         mirror = np.array([1 - 2 * side, 1, 1])  # the right arm is the left one in a mirror
         collar, shoulder, elbow, wrist, hand = (mirror * self.rest[k + side] for k in (13, 16, 18, 20, 22))
-        upper, forearm = _unit(elbow - shoulder), _unit(wrist - elbow)
+        upper, forearm = unit(elbow - shoulder), unit(wrist - elbow)
         bend = np.rad2deg(np.arccos(np.clip(upper @ forearm, -1, 1)))
         # the direction in which the elbow bends: to the front if the arm is straight at rest
-        toward = _unit(_reject(forearm if bend > 5 else np.array([0., 0, 1]), upper))
+        toward = unit(_reject(forearm if bend > 5 else np.array([0., 0, 1]), upper))
         e, a = np.deg2rad(elevation), np.deg2rad(azimuth)
         target = np.array([np.sin(e) * np.cos(a), -np.cos(e), np.sin(e) * np.sin(a)])
         # With the smallest turn from hanging, the forearm's plane depends on the way up: overhead it is twisted back.
@@ -164,9 +169,9 @@ class BodyPose:
         left, right = np.stack([p[1], p[4], p[7], p[10]]), np.stack([p[2], p[5], p[8], p[11]])
         radius = np.array([.075, .06, .055])
         points = _between(left[1:], left[:-1])
-        legs = _distance(points, right[:-1], right[1:]) < radius + .05
+        legs = segment_distance(points, right[:-1], right[1:]) < radius + .05
         knees = np.stack([p[4], p[5]])
-        trunk = _distance(knees, np.stack([p[6], p[9]]), np.stack([p[9], p[12]])) < .17
+        trunk = segment_distance(knees, np.stack([p[6], p[9]]), np.stack([p[9], p[12]])) < .17
         return legs.any() or trunk.any()
 
     def _arms_collide(self, rotations):
@@ -179,12 +184,12 @@ class BodyPose:
         arms = [np.stack([p[18 + k], p[20 + k], p[22 + k], tips[k]]) for k in range(2)]
         for k in range(2):
             points = np.concatenate([_between(arms[k][1:], arms[k][:-1]), arms[k][1:]])
-            if (_distance(points, start, end) < radius + .03).any():
+            if (segment_distance(points, start, end) < radius + .03).any():
                 return True
-            if (_distance(p[18 + k][None], start[:3], end[:3]) < radius[:3] + .01).any():
+            if (segment_distance(p[18 + k][None], start[:3], end[:3]) < radius[:3] + .01).any():
                 return True
         points = np.concatenate([_between(arms[0][1:], arms[0][:-1]), arms[0][1:]])
-        return bool((_distance(points, arms[1][:-1], arms[1][1:]) < .075).any())
+        return bool((segment_distance(points, arms[1][:-1], arms[1][1:]) < .075).any())
 
 
 def axis_angle(rotations):
@@ -197,7 +202,8 @@ def _euler(pitch, yaw, roll):
     return Rotation.from_euler('YXZ', (yaw, pitch, roll), degrees=True).as_matrix()
 
 
-def _unit(v):
+def unit(v):
+    """The vector v (3,) at length one."""
     return v / np.linalg.norm(v)
 
 
@@ -215,7 +221,7 @@ def _between(a, b):
     return (a + b) / 2
 
 
-def _distance(points, start, end):
+def segment_distance(points, start, end):
     """Distances (N, M) of points (N, 3) to the M segments from start (M, 3) to end (M, 3)."""
     along = end - start
     t = ((points[:, None] - start) * along).sum(2) / ((along ** 2).sum(1) + 1e-12)

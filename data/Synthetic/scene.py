@@ -6,23 +6,23 @@ from common.utils.render import rasterise, vertex_normals
 from data.Synthetic.pose import clipped_normal, rotation_about
 from data.Synthetic.wardrobe import clothing_color
 
-FACING = np.diag([1., -1., -1.])  # body axes (y up, z to the front) seen by a camera (y down) that the body looks at
 MARGIN = 1.5625  # picture side / person size: a box enlarged 1.25 times, and once more by the augmentation
 
 
-def place(rng, tilt, max_heading):
-    """Where a person stands and how the camera looks at them.
+def place(rng, tilt, facing, max_heading, distance):
+    """Where a person or hand is and how the camera looks at it.
 
-    tilt (3, 3): rotation of the body that its pose asks for; max_heading: largest angle to the camera, degrees.
+    tilt (3, 3): rotation that the pose itself asks for; facing (3, 3): from the rest pose to one that faces the camera;
+    max_heading: largest angle to the camera, degrees; distance: its range, metres.
     Returns the root rotation (3, 3) in camera space and the root joint's place (3,) in metres.
     """
     heading = rng.uniform(-max_heading, max_heading)
     pitch, roll = clipped_normal(rng, 4, 8, -15, 22), clipped_normal(rng, 0, 4, -10, 10)
-    distance = np.exp(rng.uniform(np.log(3), np.log(10)))
+    depth = np.exp(rng.uniform(*np.log(distance)))
     right, down = clipped_normal(rng, 0, 2, -6, 6), clipped_normal(rng, 0, 2, -6, 6)
     camera = rotation_about((0, 0, 1), roll) @ rotation_about((1, 0, 0), pitch)
-    rotation = camera @ FACING @ rotation_about((0, 1, 0), heading) @ tilt
-    return rotation, distance * np.array([np.tan(np.deg2rad(right)), np.tan(np.deg2rad(down)), 1])
+    rotation = camera @ rotation_about((0, 1, 0), -heading) @ facing @ tilt
+    return rotation, depth * np.array([np.tan(np.deg2rad(right)), np.tan(np.deg2rad(down)), 1])
 
 
 def frame(rng, vertices, size, margin=MARGIN):
@@ -54,10 +54,11 @@ def lit(rng, colors, normals):
 
 def background(rng, size):
     """A picture (size, size, 3) float32 in 0..1: a soft gradient, often with a floor, some shapes, a little noise."""
-    grid = rng.random((rng.integers(2, 9), rng.integers(2, 9), 3)).astype(np.float32)
-    contrast = np.float32(rng.uniform(.1, .7))
-    img = cv2.resize(clothing_color(rng).astype(np.float32) * .8 + .1 + (grid - .5) * contrast, (size, size),
-                     interpolation=cv2.INTER_CUBIC)
+    grid = rng.random((rng.integers(2, 9), rng.integers(2, 9), 3)).astype(np.float32) - .5
+    grey = grid.mean(2, keepdims=True) * 1.5
+    grid = grey + (grid - grey) * np.float32(rng.uniform(0, 1))
+    img = cv2.resize(clothing_color(rng).astype(np.float32) * .8 + .1 + grid * np.float32(rng.uniform(.1, .7)),
+                     (size, size), interpolation=cv2.INTER_CUBIC)
     if rng.random() < .4:
         horizon = int(rng.uniform(.4, .9) * size)
         img[horizon:] = img[horizon:] * .4 + clothing_color(rng).astype(np.float32) * .6
@@ -102,5 +103,5 @@ def picture(rng, vertices, faces, colors, focal, princpt, size, hidden_box=None)
     if hidden_box is not None:
         occluder(rng, img, hidden_box)
     img = np.clip(img, 0, 1) ** np.float32(rng.uniform(.8, 1.25))
-    img += rng.standard_normal(img.shape, np.float32) * np.float32(rng.uniform(0, .03))
+    img += rng.standard_normal(img.shape, np.float32) * np.float32(rng.uniform(0, .025))
     return np.clip(img * 255 + .5, 0, 255).astype(np.uint8)

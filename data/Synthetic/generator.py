@@ -1,0 +1,70 @@
+"""One synthetic sample from nothing but numbers: pose, shape, place, clothes, light and picture."""
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from data.Synthetic.pose import BodyPose, axis_angle
+from data.Synthetic.scene import MARGIN, frame, picture, place
+from data.Synthetic.wardrobe import Wardrobe
+
+SPLITS = {'train': 0, 'validation': 1, 'test': 2, 'gallery': 3}
+VERSION = 1  # raise it whenever the same index gives another sample: stored pictures are then made anew
+
+
+@dataclass
+class Rendering:
+    """img (S, S, 3) uint8 RGB; joints (J, 3) metres, camera space, of the body model's joint set; the rest in
+    float32: pose (K*3,) axis-angle, shape (10,), trans (3,) metres, focal (2,), princpt (2,), bbox (4,) xywh pixels.
+    """
+    img: np.ndarray
+    pose: np.ndarray
+    shape: np.ndarray
+    trans: np.ndarray
+    focal: np.ndarray
+    princpt: np.ndarray
+    bbox: np.ndarray
+    joints: np.ndarray
+
+
+class Generator:
+    """Draws samples of one body model (a HumanModel of bodies).
+
+    size: side of the pictures, pixels. max_heading: largest angle between heading and camera, degrees.
+    occlusion: share of the pictures in which something hides a part of the person.
+    """
+
+    def __init__(self, human_model, size=160, max_heading=75.0, occlusion=0.0):
+        self.human_model = human_model
+        self.size, self.max_heading, self.occlusion = size, max_heading, occlusion
+        self.faces = np.ascontiguousarray(human_model.face, np.int32)
+        vertices, joints = self._body(np.zeros(human_model.kinematic_joint_num * 3), np.zeros(10))
+        self.pose = BodyPose(joints)
+        self.wardrobe = Wardrobe(vertices, joints, human_model.weights.numpy(), self._eyes())
+
+    def __call__(self, split, index, seed):
+        """The Rendering of sample `index` of a split: the same in every process, whatever was drawn before."""
+        rng = np.random.default_rng([seed, SPLITS[split], index])
+        tilt = self.pose.sample(rng)
+        tilt[0], root = place(rng, tilt[0], self.pose.facing, self.max_heading, self.pose.distance)
+        pose, shape = axis_angle(tilt), np.clip(rng.normal(size=10), -2.5, 2.5).astype(np.float32)
+        vertices, joints = self._body(pose, shape)
+        trans = (root - joints[0]).astype(np.float32)
+        vertices += trans
+        focal, princpt, bbox = (a.astype(np.float32) for a in frame(rng, vertices, self.size))
+        hidden = bbox if rng.random() < self.occlusion else None
+        img = picture(rng, vertices, self.faces, self.wardrobe.dress(rng), focal, princpt, self.size, hidden)
+        joints = self.human_model.joint_regressor.numpy() @ vertices
+        return Rendering(img, pose, shape, trans, focal, princpt, bbox, joints)
+
+    def _body(self, pose, shape):
+        """Vertices (V, 3) and kinematic joints (K, 3), metres."""
+        with torch.inference_mode():
+            out = self.human_model(*(torch.from_numpy(np.float32(a))[None] for a in (pose, shape)))
+        return tuple(a[0].numpy() for a in out)
+
+    def _eyes(self):
+        """Vertex indices of the eyes, where the joint set has them as single vertices."""
+        names = self.human_model.joint_set.joints_name
+        rows = [names.index(n) for n in ('L_Eye', 'R_Eye') if n in names]
+        return [int(self.human_model.joint_regressor[r].argmax()) for r in rows]

@@ -1,0 +1,108 @@
+"""Pictures kept on disk: made once by several processes, then read by all loader processes from shared memory maps.
+
+A store is a folder of `pictures.bin` (JPEG files end to end), `ends.npy` (where each of them ends), `numbers.npy`
+(a row of floats per picture) and `key.json` (the settings it was made with). It appears complete or not at all.
+"""
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import cv2
+import numpy as np
+from torch.utils.data import DataLoader, Dataset
+from tqdm import tqdm
+
+from common.errors import UserError
+
+JPEG_QUALITY = 95
+
+
+class PictureStore:
+    """Reads a store. Raises ValueError if the folder is none, is damaged, or was made with another key."""
+
+    def __init__(self, folder, key):
+        self.folder = Path(folder)
+        try:
+            if json.loads((self.folder / 'key.json').read_text()) != key:
+                raise ValueError(f'{folder} was made with other settings')
+            self.ends = np.load(self.folder / 'ends.npy', mmap_mode='r')
+            self.numbers = np.load(self.folder / 'numbers.npy', mmap_mode='r')
+            self.bytes = np.memmap(self.folder / 'pictures.bin', np.uint8, mode='r')
+        except OSError as error:
+            raise ValueError(f'{folder} is not a picture store: {error}') from error
+        if not len(self.ends) == len(self.numbers) == key['count'] or self.ends[-1] != len(self.bytes):
+            raise ValueError(f'{folder} is incomplete')
+
+    def __getitem__(self, i):
+        """Picture (H, W, 3) uint8 RGB and its numbers (D,) float32. Raises ValueError for a damaged picture."""
+        start = self.ends[i - 1] if i else 0
+        img = cv2.imdecode(self.bytes[start:self.ends[i]], cv2.IMREAD_COLOR)
+        if img is None:
+            raise ValueError(f'picture {i} of {self.folder} is damaged: delete the folder, it is made again')
+        return cv2.cvtColor(img, cv2.COLOR_BGR2RGB), np.array(self.numbers[i])
+
+
+class _Encoded(Dataset):
+    """The pictures of draw(i) as JPEG bytes; a DataLoader spreads the work over processes."""
+
+    def __init__(self, draw, count):
+        self.draw, self.count = draw, count
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, i):
+        img, numbers = self.draw(i)
+        done, jpeg = cv2.imencode('.jpg', img[..., ::-1], (cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY))
+        if not done:
+            raise ValueError(f'picture {i} cannot be encoded')
+        return jpeg, np.asarray(numbers, np.float32)
+
+
+def open_store(root, key, draw, processes=0, title='pictures'):
+    """The PictureStore of a key, made first if root does not have it.
+
+    root: folder of all stores. key: dict of plain values, with `count`, the number of pictures; the store's folder is
+    named after its hash. draw(i) -> picture (H, W, 3) uint8 RGB, numbers (D,). processes: to draw with; 0: this one.
+    UserError: the folder cannot be written.
+    """
+    folder = Path(root) / hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with open(f'{folder}.lock', 'w') as lock:  # of several processes one makes it, the others wait
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            try:
+                return PictureStore(folder, key)
+            except ValueError:
+                shutil.rmtree(folder, ignore_errors=True)
+            _make(folder, key, DataLoader(_Encoded(draw, key['count']), batch_size=None, num_workers=processes,
+                                          collate_fn=_unchanged), title)
+    except OSError as error:
+        raise UserError(f'cannot keep pictures in {root}: {error}; free some space, or turn the cache off '
+                        f'(synthetic_cache=false)') from error
+    return PictureStore(folder, key)
+
+
+def _make(folder, key, encoded, title):
+    """Write a store beside its place, then move it there."""
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=folder.name) as temporary:
+        build = Path(temporary) / folder.name
+        build.mkdir()
+        sizes, numbers = [], []
+        with open(build / 'pictures.bin', 'wb') as file:
+            for jpeg, row in tqdm(encoded, total=key['count'], desc=f'making {title}', unit='img', mininterval=1):
+                file.write(jpeg.tobytes())
+                sizes.append(len(jpeg))
+                numbers.append(row)
+        np.save(build / 'ends.npy', np.cumsum(sizes, dtype=np.int64))
+        np.save(build / 'numbers.npy', np.stack(numbers))
+        (build / 'key.json').write_text(json.dumps(key, sort_keys=True, indent=1))
+        os.replace(build, folder)
+
+
+def _unchanged(sample):
+    return sample
