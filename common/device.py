@@ -9,6 +9,7 @@ import torch
 from common.errors import UserError
 
 _VISIBLE_AT_START = os.environ.get('CUDA_VISIBLE_DEVICES')  # set by SLURM and the like: ids count within it
+_nvml = True  # until it fails once
 
 
 def parse_gpu_ids(text):
@@ -37,7 +38,7 @@ def select_gpus(text=None):
     Without any CUDA device: one warning, then the CPU. UserError: bad text, or an id that is not there.
     """
     if not text:
-        text = '0-%d' % (int(os.environ['LOCAL_WORLD_SIZE']) - 1) if 'LOCAL_RANK' in os.environ else '0'
+        text = f"0-{int(os.environ['LOCAL_WORLD_SIZE']) - 1}" if 'LOCAL_RANK' in os.environ else '0'
         asked = False
     else:
         asked = True
@@ -84,3 +85,19 @@ def _count_gpus():
 def devices():
     """The devices this process trains on: its visible GPUs, or the CPU."""
     return [torch.device('cuda', i) for i in range(torch.cuda.device_count())] or [torch.device('cpu')]
+
+
+def load_report():
+    """'gpu0 97% 10.2GB gpu1 ...' for the log line, '' on the CPU; the load is left out where NVML is missing."""
+    global _nvml
+    parts = []
+    for i in range(torch.cuda.device_count()):
+        load = ''
+        if _nvml:
+            try:
+                load = f'{torch.cuda.utilization(i)}% '
+            except Exception as error:  # no driver library, no nvidia-ml-py, no permission: the meter is a comfort
+                _nvml = False
+                warnings.warn(f'the load of the GPUs cannot be shown (pip install nvidia-ml-py): {error}', stacklevel=2)
+        parts.append(f'gpu{i} {load}{torch.cuda.max_memory_allocated(i) / 2 ** 30:.1f}GB')
+    return ' '.join(parts)

@@ -25,7 +25,7 @@ CHOICES = {'stage': ('lixel', 'param'), 'body_model': ('auto', 'smpl', 'mano', '
            'resnet_type': (18, 34, 50, 101, 152), 'lr_schedule': ('step', 'cosine'), 'optimizer': ('adam', 'adamw'),
            'amp': ('none', 'bf16', 'fp16')}
 POSITIVE = ('resnet_width', 'head_width', 'sigma', 'lr', 'lr_dec_factor', 'train_batch_size', 'test_batch_size',
-            'grad_accum', 'lixel_epochs', 'param_epochs', 'end_epoch_override')
+            'grad_accum', 'log_every', 'lixel_epochs', 'param_epochs', 'end_epoch_override')
 PATHS = ('data_dir', 'human_model_dir', 'output_dir', 'pretrained_backbone')
 # Derived values that can also be set: the key a user writes -> the field that keeps it (None there: derived).
 SETTABLE = {'lr_dec_epoch': 'lr_dec_epoch_override', 'end_epoch': 'end_epoch_override'}
@@ -91,6 +91,7 @@ class Config:
     # Run
     continue_train: bool = False  # resume the highest snapshot
     keep_snapshots: int = 0  # how many of the last snapshots to keep; 0: all
+    log_every: int = 20  # steps between two lines of the training log
     tensorboard: bool = False  # also write TensorBoard events (needs the package tensorboard)
     vis: bool = False  # test: also draw the results into output/vis
 

@@ -1,0 +1,240 @@
+"""Training and test, from configuration to files.
+
+    Trainer(cfg).train()                # -> output/log, output/model_dump/snapshot_<epoch>.pth.tar
+    Tester(cfg, snapshot_file).test()   # -> output/result/<testset>.json
+"""
+import json
+from pathlib import Path
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from common import checkpoint, distributed, random_state, report, snapshot_meta
+from common.device import devices
+from common.errors import UserError, optional_import
+from common.human_model import get_human_model
+from common.interrupt import StopRequest
+from common.loader import EpochView, TrainBatches, make_loader, shard
+from common.logger import Logger
+from common.monitor import Monitor
+from common.optim import Schedule, freeze_and_collect, make_optimizer
+from common.parallel import accumulating, autocast_dtype, to_device, wrap
+from common.resume import find_start, load_start
+from data import build_dataset
+from data.dataset import MultipleDatasets
+from main.model import get_model
+
+
+class Base:
+    """What training and test share: configuration, devices, processes, log."""
+
+    def __init__(self, config, log_name):
+        config.check()
+        self.cfg = config
+        self.devices = devices()
+        self.device = self.devices[0]
+        distributed.init(self.device)
+        self.output = Path(config.output_dir)
+        board = None
+        if config.tensorboard and distributed.is_main():
+            board = optional_import('torch.utils.tensorboard', 'tensorboard=true').SummaryWriter(self.output / 'log')
+        self.logger = Logger(self.output / 'log', log_name, distributed.is_main(), board)
+        if self.device.type == 'cuda':
+            torch.backends.cudnn.benchmark = True
+            torch.set_float32_matmul_precision('high')
+
+    def loader(self, dataset, batches):
+        workers = -(-self.cfg.num_thread // distributed.world_size())
+        return make_loader(dataset, batches, workers, self.device.type == 'cuda')
+
+    def body_model(self):
+        return get_human_model(self.cfg.human_model, model_dir=self.cfg.human_model_dir)
+
+
+class Trainer(Base):
+    """Trains one stage.
+
+    Args:
+        config: Config; `continue_train` resumes the newest snapshot of its output folder.
+        weights: snapshot to start from with a fresh optimiser, instead.
+    Raises:
+        UserError: data or body model missing (all of them in one message), no or an unfit snapshot.
+    """
+
+    def __init__(self, config, weights=None):
+        super().__init__(config, 'train_logs')
+        random_state.seed_all(config.seed)
+        self.human_model, sets = self.open_data()
+        self.dataset = mix(sets['3d'], sets['2d'])
+        self.batches = TrainBatches(len(self.dataset), config.train_batch_size * len(self.devices), config.seed,
+                                    distributed.rank(), distributed.world_size(), config.grad_accum)
+        self.train_loader = self.loader(EpochView(self.dataset), self.batches)
+        self.model = get_model(config, self.human_model, 'train').to(self.device)
+        self.parameters = freeze_and_collect(self.model)
+        self.optimizer = make_optimizer(config.optimizer, self.parameters, config.lr, config.weight_decay)
+        half = autocast_dtype(config.amp, self.device) == torch.float16
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=half)
+        start = find_start(config, self.output / 'model_dump', weights, self.logger.info)
+        self.sizes = {'step_size': self.batches.step_size, 'samples': len(self.dataset)}
+        load_start(start, self.model, self.optimizer, self.scaler, self.sizes, self.logger.info)
+        self.epoch, self.step, self.stage_start = start.epoch, start.step, start.stage_start
+        self.schedule = Schedule(config.lr_schedule, config.lr, config.lr_dec_factor, config.lr_dec_epoch,
+                                 self.stage_start, self.stage_end(), self.batches.steps, config.warmup_iters)
+        self.net = wrap(self.model, self.devices, config.amp, config.compile, config.sync_bn)
+        self.logger.info(report.settings(config))
+        self.logger.write_json('config.json', config.resolved())
+        counts = {type(d).__name__: len(d) for kind in sets.values() for d in kind}
+        self.logger.info(report.startup(config, self.devices, counts, self.batches, self.model, self.schedule))
+
+    def open_data(self):
+        """The body model and {'3d': [...], '2d': [...]} training sets; one UserError for all that is missing."""
+        human_model, sets, missing = None, {'3d': [], '2d': []}, []
+        try:
+            human_model = self.body_model()
+        except UserError as error:
+            missing.append(str(error))
+        for kind, names in (('3d', self.cfg.trainset_3d), ('2d', self.cfg.trainset_2d)):
+            for name in names:
+                try:
+                    sets[kind].append(build_dataset(name, 'train', self.cfg))
+                except UserError as error:
+                    if str(error) not in missing:
+                        missing.append(str(error))
+        if missing:
+            raise UserError('cannot train, this is missing:\n  ' + '\n  '.join(missing) + '\nAll files and their '
+                            'sources: python tool/check_assets.py. Training without any download: '
+                            'python main/train.py --cfg nano')
+        if not sets['3d'] + sets['2d']:
+            raise UserError('no training set: name some in trainset_3d and trainset_2d')
+        return human_model, sets
+
+    def stage_end(self):
+        """A cosine over the param stage has a length of its own, wherever the lixel stage was left."""
+        if self.cfg.stage == 'param' and self.cfg.lr_schedule == 'cosine' and self.cfg.end_epoch_override is None:
+            return self.stage_start + self.cfg.param_epochs
+        return self.cfg.end_epoch
+
+    def train(self):
+        """Run to the end of the stage. Returns False when SIGTERM or Ctrl-C ended it early, with a snapshot."""
+        if self.epoch >= self.schedule.end_epoch:
+            self.logger.info(f'nothing to do: the {self.cfg.stage} stage ends at epoch {self.schedule.end_epoch}')
+        with StopRequest() as stop:
+            while self.epoch < self.schedule.end_epoch:
+                self.train_epoch(stop)
+                self.save()
+                if distributed.any_rank(stop):
+                    return False
+        return True
+
+    def train_epoch(self, stop):
+        """From self.step to the end of the epoch, or to a request to stop; moves self.epoch and self.step."""
+        self.batches.set_position(self.epoch, self.step)
+        self.net.train()
+        batches, steps = iter(self.train_loader), self.batches.steps
+        with Monitor(self.logger, self.epoch, self.schedule.end_epoch, self.step, steps, self.cfg.log_every) as monitor:
+            for step in range(self.step, steps):
+                lr = self.schedule.at(self.epoch, step)
+                for group in self.optimizer.param_groups:
+                    group['lr'] = lr
+                monitor.step_done(step, lr, self.train_step(batches, monitor.read))
+                self.step = step + 1
+                if distributed.any_rank(stop):
+                    break
+            monitor.flush()
+        if self.step == steps:
+            self.epoch, self.step = self.epoch + 1, 0
+
+    def train_step(self, batches, reading):
+        """One step of the optimiser over `grad_accum` batches. Returns {loss name: its mean}, detached."""
+        accum, sums = self.cfg.grad_accum, {}
+        for i in range(accum):
+            reading.tic()
+            batch = next(batches)
+            reading.toc()
+            inputs, targets, meta_info = (to_device(part, self.device) for part in batch)
+            with accumulating(self.net, last=i == accum - 1):
+                losses = {k: v.mean() for k, v in self.net(inputs, targets, meta_info, 'train').items()}
+                self.scaler.scale(sum(losses.values()) / accum).backward()
+            sums = {k: sums.get(k, 0) + v.detach() / accum for k, v in losses.items()}
+        if self.cfg.clip_grad:
+            self.scaler.unscale_(self.optimizer)
+            torch.nn.utils.clip_grad_norm_(self.parameters, self.cfg.clip_grad)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.optimizer.zero_grad(set_to_none=True)
+        return sums
+
+    def save(self):
+        """Write snapshot_<epoch> of the epoch just finished, or of the one under way (its `state.step` is not 0)."""
+        if not distributed.is_main():
+            return
+        state = {'step': self.step, **self.sizes, 'scaler': self.scaler.state_dict(), 'random': random_state.capture()}
+        content = {'epoch': self.epoch - 1, 'network': checkpoint.pack_network(self.model),
+                   'optimizer': self.optimizer.state_dict(), 'state': state,
+                   'meta': snapshot_meta.record(self.cfg, self.human_model, self.stage_start)}
+        folder = self.output / 'model_dump'
+        path = checkpoint.snapshot_path(folder, self.epoch if self.step else self.epoch - 1)
+        checkpoint.write(path, content)
+        checkpoint.prune(folder, self.cfg.keep_snapshots)
+        self.logger.info(f'wrote {path}')
+
+
+def mix(sets_3d, sets_2d):
+    """One data set of all: 3-D sets in a row, 2-D sets in a row, both mixed in equal parts."""
+    groups = [sets[0] if len(sets) == 1 else MultipleDatasets(sets, make_same_len=False)
+              for sets in (sets_3d, sets_2d) if sets]
+    return groups[0] if len(groups) == 1 else MultipleDatasets(groups, make_same_len=True)
+
+
+class Tester(Base):
+    """Tests one snapshot on `config.testset`; stage and network come from the snapshot.
+
+    Args:
+        config: Config. snapshot: path. stage: 'lixel' or 'param' to ask for one, None for the snapshot's.
+    Raises:
+        UserError: data or body model missing, not a checkpoint, or the param stage of a lixel snapshot.
+    """
+
+    def __init__(self, config, snapshot, stage=None):
+        content = checkpoint.read(snapshot)
+        meta = snapshot_meta.describe(content)
+        snapshot_meta.adopt(meta, config, snapshot, stage)
+        super().__init__(config, 'test_logs')
+        self.snapshot, self.epoch = Path(snapshot), int(content['epoch'])
+        self.dataset = build_dataset(config.testset, 'test', config)
+        self.model = get_model(config, self.body_model(), 'test').to(self.device).eval()
+        checkpoint.load_network(self.model, content, snapshot, regressor_optional=config.stage == 'lixel')
+        self.net = wrap(self.model.requires_grad_(False), self.devices, config.amp, config.compile)
+
+    @torch.inference_mode()
+    def test(self):
+        """Returns {metric: mean over the test set}; also printed and written to output/result/<testset>.json."""
+        batches = shard(len(self.dataset), self.cfg.test_batch_size * len(self.devices), distributed.rank(),
+                        distributed.world_size())
+        rows = []
+        bar = tqdm(self.loader(self.dataset, batches), desc=self.cfg.testset, unit='batch', dynamic_ncols=True,
+                   disable=None if distributed.is_main() else True)
+        for indices, batch in zip(batches, bar, strict=True):
+            inputs, targets, meta_info = (to_device(part, self.device) for part in batch)
+            outs = self.net(inputs, targets, meta_info, 'test')
+            outs = {name: value.float().cpu().numpy() for name, value in outs.items()}
+            rows.append(self.dataset.evaluate(outs, indices[0]))
+        gathered = distributed.gather_objects(rows)
+        if not distributed.is_main():
+            return {}
+        rows = [row for part in gathered for row in part]
+        results = {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
+        self.dataset.print_eval_result(results)
+        return self.write(results)
+
+    def write(self, results):
+        means = {name: float(values.mean()) for name, values in results.items()}
+        path = self.output / 'result' / f'{self.cfg.testset}.json'
+        path.parent.mkdir(parents=True, exist_ok=True)
+        record = {'testset': self.cfg.testset, 'samples': len(self.dataset), 'snapshot': self.snapshot.name,
+                  'epoch': self.epoch, 'stage': self.cfg.stage, 'metrics': means}
+        path.write_text(json.dumps(record, indent=2) + '\n', encoding='utf-8')
+        self.logger.info(f'{self.cfg.testset}, {len(self.dataset)} samples, {self.snapshot.name} ({self.cfg.stage}): '
+                         + ', '.join(f'{name} {value:.2f}' for name, value in means.items()) + f' -> {path}')
+        return means

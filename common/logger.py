@@ -1,0 +1,66 @@
+"""What a run leaves behind: lines on the screen and in a text file, and one JSON row per training step."""
+import json
+import time
+from pathlib import Path
+
+from tqdm import tqdm
+
+
+class Logger:
+    """Writes to `log_dir`/`name`.txt, the screen (around a progress bar) and `log_dir`/metrics.jsonl.
+
+    With `enabled=False` (every process but the first of a distributed run) all methods do nothing.
+    """
+
+    def __init__(self, log_dir, name, enabled=True, tensorboard=None):
+        self.enabled, self.tensorboard, self.rows = enabled, tensorboard, None
+        if enabled:
+            self.dir = Path(log_dir)
+            self.dir.mkdir(parents=True, exist_ok=True)
+            self.text = open(self.dir / f'{name}.txt', 'a', buffering=1, encoding='utf-8')
+
+    def info(self, message):
+        """One or more lines, with the time in the file."""
+        if self.enabled:
+            tqdm.write(message)
+            stamp = time.strftime('%m-%d %H:%M:%S')
+            self.text.write(''.join(f'{stamp} {line}\n' for line in message.splitlines()))
+
+    def row(self, values):
+        """One row {name: number} of metrics.jsonl, which must hold `epoch`, `step` and `global_step`."""
+        if not self.enabled:
+            return
+        if self.rows is None:
+            self.rows = open(self.dir / 'metrics.jsonl', 'a', buffering=1, encoding='utf-8')
+        self.rows.write(json.dumps(values) + '\n')
+        if self.tensorboard:
+            for name, value in values.items():
+                if name not in ('epoch', 'step', 'global_step'):
+                    self.tensorboard.add_scalar(name, value, values['global_step'])
+
+    def write_json(self, name, values):
+        if self.enabled:
+            (self.dir / name).write_text(json.dumps(values, indent=2) + '\n', encoding='utf-8')
+
+
+def format_losses(losses):
+    """{'joint_fit': 0.4567} -> 'loss_joint_fit: 0.4567'."""
+    return ' '.join(f'loss_{name}: {value:.4f}' for name, value in losses.items())
+
+
+def train_line(position, lr, speed, hours, losses, extra=''):
+    """The log line of a training step.
+
+    Args:
+        position: (epoch, end epoch, iteration, iterations per epoch).
+        lr: learning rate.
+        speed: seconds per iteration: (total, of which computing, of which waiting for data).
+        hours: of one epoch at this speed.
+        losses: {name: value}.
+        extra: what else to show, such as the load of the GPUs.
+    """
+    epoch, end_epoch, itr, itrs = position
+    total, compute, read = speed
+    return (f'Epoch {epoch}/{end_epoch} itr {itr}/{itrs}: lr: {lr:.4g} '
+            f'speed: {total:.2f}({compute:.2f}s r{read:.2f})s/itr {hours:.2f}h/epoch {format_losses(losses)}'
+            + (f' {extra}' if extra else ''))

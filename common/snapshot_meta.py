@@ -1,0 +1,91 @@
+"""What network a snapshot holds: recorded when it is written, guessed from the tensors of files without a record."""
+import platform
+from importlib import metadata
+
+import torch
+
+from common.errors import UserError
+
+# Settings that make the network: a snapshot and the configuration must agree on them.
+NETWORK = ('human_model', 'resnet_type', 'resnet_width', 'head_width', 'input_img_shape', 'output_hm_shape', 'sigma')
+
+
+def versions():
+    """Versions of Python and of the packages that matter, as plain strings."""
+    found = {'python': platform.python_version(), 'cuda': str(torch.version.cuda)}
+    for name in ('torch', 'torchvision', 'numpy', 'smplx', 'opencv-python-headless'):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:  # OpenCV has several distributions, torch may be a local build
+            found[name] = 'unknown'
+    return found
+
+
+def record(config, human_model, stage_start):
+    """The `meta` of a snapshot, plain types only. `stage_start`: the epoch at which the stage began."""
+    resolved = config.resolved()
+    return {**{name: resolved[name] for name in NETWORK}, 'stage': config.stage, 'stage_start': stage_start,
+            'joint_num': human_model.joint_num, 'vertex_num': human_model.vertex_num, 'versions': versions(),
+            'config': resolved}
+
+
+def describe(content):
+    """The `meta` of a snapshot; for files of the original, which have none, what the tensors tell."""
+    if content.get('meta'):
+        return content['meta']
+    state = {name.removeprefix('module.'): value for name, value in content['network'].items()}
+    try:
+        head, stem = state['pose_net.conv_x.0.weight'], state['pose_backbone.conv1.weight']
+        joints, vertices = head.shape[0], state['mesh_net.conv_x.0.weight'].shape[0]
+        depth = state['pose_net.conv_z_1.0.weight'].shape[0] // head.shape[1]
+    except KeyError as error:
+        raise UserError(f'the snapshot is not one of this network: it has no {error}') from error
+    return {'human_model': 'mano' if vertices == 778 else 'smpl', 'stage': _guess_stage(state),
+            'resnet_type': _guess_depth(state), 'resnet_width': stem.shape[0], 'head_width': head.shape[1],
+            'output_hm_shape': [depth] * 3, 'input_img_shape': [depth * 4] * 2, 'sigma': 2.5 * depth / 64,
+            'joint_num': joints, 'vertex_num': vertices}
+
+
+def _guess_stage(state):
+    """'param' if the regressor's BatchNorm has ever seen a batch."""
+    seen = [value for name, value in state.items()
+            if name.startswith('param_regressor.') and name.endswith('num_batches_tracked')]
+    return 'param' if any(int(value) > 0 for value in seen) else 'lixel'
+
+
+def _guess_depth(state):
+    layers = [sum(name.startswith(f'pose_backbone.layer{n}.') and name.endswith('.conv1.weight') for name in state)
+              for n in (1, 2, 3, 4)]
+    bottleneck = 'pose_backbone.layer1.0.conv3.weight' in state
+    known = {(2, 2, 2, 2): 18, (3, 4, 6, 3): 50 if bottleneck else 34, (3, 4, 23, 3): 101, (3, 8, 36, 3): 152}
+    if tuple(layers) not in known:
+        raise UserError(f'the snapshot has a backbone of {layers} blocks, which is no ResNet known here')
+    return known[tuple(layers)]
+
+
+def check(meta, config, path):
+    """UserError, in one line, when a snapshot holds another network than the configuration describes."""
+    wanted = config.resolved()
+    odd = [f'{name} {_plain(meta[name])} there, {_plain(wanted[name])} here'
+           for name in NETWORK if name in meta and _plain(meta[name]) != _plain(wanted[name])]
+    if odd:
+        raise UserError(f'{path} holds another network than the configuration asks for: {"; ".join(odd)}')
+
+
+def adopt(meta, config, path, stage=None):
+    """Set a configuration to the network and stage of a snapshot, for test and demo.
+
+    Args:
+        stage: 'lixel' or 'param' to ask for one; None: the snapshot's.
+    Raises:
+        UserError: the param stage of a snapshot that was trained in the lixel stage only.
+    """
+    if stage == 'param' and meta['stage'] == 'lixel':
+        raise UserError(f'{path} was trained in the lixel stage only, its parameter regressor knows nothing: '
+                        'use --stage lixel, or train it: python main/train.py --stage param --continue')
+    values = {name: meta[name] for name in NETWORK if name != 'human_model'}
+    config.update({**values, 'body_model': meta['human_model'], 'stage': stage or meta['stage']})
+
+
+def _plain(value):
+    return list(value) if isinstance(value, (list, tuple)) else value

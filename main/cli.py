@@ -1,0 +1,40 @@
+"""What the command lines share: flags, then typed overrides `key=value`."""
+import argparse
+from pathlib import Path
+
+from common import checkpoint
+from common.errors import UserError
+from main.config import cfg
+
+
+def make_parser(doc):
+    """An argument parser with the common flags; `doc` is the program's docstring."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--gpu', metavar='IDS', help='0, 0,2, 0-3 or cpu (default: GPU 0, or the CPU without one)')
+    parser.add_argument('--cfg', default='body', metavar='NAME', help='body (default), hand, nano, or a YAML file')
+    parser.add_argument('--stage', choices=('lixel', 'param'), help='default: lixel to train, else the snapshot\'s')
+    parser.add_argument('--snapshot', metavar='FILE', help='a snapshot by its path')
+    parser.add_argument('options', nargs='*', metavar='key=value', help='settings of main/config.py')
+    return parser
+
+
+def configure(args, continue_train=False):
+    """Fill the global `cfg` from parsed flags: preset, then flags, then overrides."""
+    cfg.load(args.cfg)
+    cfg.set_args(args.gpu, args.stage or 'lixel', continue_train)
+    cfg.override(args.options)
+
+
+def chosen_snapshot(args):
+    """The path that --snapshot or --test_epoch names. UserError: neither, or not there."""
+    if args.snapshot:
+        return args.snapshot
+    folder = Path(cfg.output_dir) / 'model_dump'
+    there = checkpoint.find_snapshots(folder)
+    have = ', '.join(str(epoch) for epoch, _ in there) or 'none'
+    if args.test_epoch is None:
+        raise UserError(f'name a snapshot by --test_epoch N (in {folder}: {have}) or by --snapshot FILE')
+    path = checkpoint.snapshot_path(folder, args.test_epoch)
+    if not path.is_file():
+        raise UserError(f'--test_epoch {args.test_epoch}: no {path.name} in {folder}; epochs there: {have}')
+    return path

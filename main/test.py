@@ -1,0 +1,29 @@
+"""Test one snapshot; metrics on the screen and in output/result/<testset>.json.
+
+    python main/test.py --gpu 0 --test_epoch 12
+    python main/test.py --cfg nano --snapshot output/model_dump/snapshot_14.pth.tar
+"""
+if not __package__:
+    import init_path  # noqa: F401
+
+from common import distributed
+from common.errors import run_main
+from main.cli import chosen_snapshot, configure, make_parser
+from main.config import cfg
+
+
+def main(argv=None):
+    parser = make_parser(__doc__)
+    parser.add_argument('--test_epoch', type=int, metavar='N', help='snapshot_N of output/model_dump')
+    args = parser.parse_intermixed_args(argv)
+    configure(args)
+
+    from common.base import Tester  # after the GPUs are chosen
+    try:
+        Tester(cfg, chosen_snapshot(args), args.stage).test()
+    finally:
+        distributed.close()
+
+
+if __name__ == '__main__':
+    run_main(main)

@@ -1,0 +1,45 @@
+"""Train one stage: snapshots in output/model_dump, the log in output/log.
+
+    python main/train.py --gpu 0-3 --stage lixel
+    python main/train.py --gpu 0-3 --stage param --continue
+    python main/train.py --cfg nano train_batch_size=16        # embedded synthetic data, runs on a CPU
+    torchrun --nproc_per_node 4 main/train.py --gpu 0-3 --stage lixel
+"""
+import shlex
+import sys
+
+if not __package__:
+    import init_path  # noqa: F401
+
+from common import distributed
+from common.errors import run_main
+from main.cli import configure, make_parser
+from main.config import cfg
+
+
+def main(argv=None):
+    parser = make_parser(__doc__)
+    parser.add_argument('--continue', dest='continue_train', action='store_true',
+                        help='go on from the newest snapshot (lixel -> param: from its weights)')
+    args = parser.parse_intermixed_args(argv)
+    if args.continue_train and args.snapshot:
+        parser.error('--continue takes the newest snapshot, --snapshot FILE one of your choice: give one of them')
+    configure(args, args.continue_train)
+
+    from common.base import Trainer  # after the GPUs are chosen
+    try:
+        finished = Trainer(cfg, args.snapshot).train()
+        if not finished and distributed.is_main():
+            print(f'stopped after a whole step; go on with: {resume_command(sys.argv if argv is None else argv, args)}')
+    finally:
+        distributed.close()
+
+
+def resume_command(argv, args):
+    """The command line that resumes a run started by `argv`."""
+    words = [word for word in argv if word not in ('--snapshot', args.snapshot, f'--snapshot={args.snapshot}')]
+    return shlex.join(['python', *words] + ([] if '--continue' in words else ['--continue']))
+
+
+if __name__ == '__main__':
+    run_main(main)
