@@ -26,7 +26,7 @@ CHOICES = {'stage': ('lixel', 'param'), 'body_model': ('auto', 'smpl', 'mano', '
            'amp': ('none', 'bf16', 'fp16')}
 POSITIVE = ('resnet_width', 'head_width', 'sigma', 'lr', 'lr_dec_factor', 'train_batch_size', 'test_batch_size',
             'grad_accum', 'log_every', 'lixel_epochs', 'param_epochs', 'end_epoch_override')
-PATHS = ('data_dir', 'human_model_dir', 'output_dir', 'pretrained_backbone')
+PATHS = ('data_dir', 'human_model_dir', 'output_dir', 'pretrained_backbone', 'synthetic_cache')
 # Derived values that can also be set: the key a user writes -> the field that keeps it (None there: derived).
 SETTABLE = {'lr_dec_epoch': 'lr_dec_epoch_override', 'end_epoch': 'end_epoch_override'}
 
@@ -51,7 +51,9 @@ class Config:
     synthetic_train_size: int = 50000  # samples in one epoch of Synthetic's training split
     synthetic_test_size: int = 500  # samples of its validation and test splits
     synthetic_max_heading: float = 75.0  # degrees between a synthetic person's heading and the camera; 180: all round
-    synthetic_cache: bool = False  # keep rendered synthetic images on disk
+    synthetic_img_size: int = 160  # side of the synthetic pictures, pixels
+    synthetic_occlusion: float = 0.0  # share of the synthetic pictures in which a box hides a part of the person
+    synthetic_cache: bool | str = False  # keep the pictures on disk and share them; true: <output_dir>/cache; or a folder
     # Network
     resnet_type: int = 50  # depth of the two backbones
     resnet_width: int = 64  # channels of their first stage; the other stages grow with it

@@ -4,12 +4,15 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from data.Synthetic.hand_pose import HandPose
 from data.Synthetic.pose import BodyPose, axis_angle
-from data.Synthetic.scene import MARGIN, frame, picture, place
-from data.Synthetic.wardrobe import Wardrobe
+from data.Synthetic.scene import frame, picture, place
+from data.Synthetic.wardrobe import HandSkin, Wardrobe
 
 SPLITS = {'train': 0, 'validation': 1, 'test': 2, 'gallery': 3}
 VERSION = 1  # raise it whenever the same index gives another sample: stored pictures are then made anew
+
+NUMBERS = ('pose', 'shape', 'trans', 'focal', 'princpt', 'bbox', 'joints')
 
 
 @dataclass
@@ -26,9 +29,20 @@ class Rendering:
     bbox: np.ndarray
     joints: np.ndarray
 
+    def numbers(self):
+        """All but the picture in one row (D,) float32, for `from_numbers`."""
+        return np.concatenate([np.ravel(getattr(self, name)) for name in NUMBERS]).astype(np.float32)
+
+    @classmethod
+    def from_numbers(cls, img, numbers, human_model):
+        """The Rendering of a picture and its row of numbers."""
+        ends = np.cumsum([human_model.kinematic_joint_num * 3, 10, 3, 2, 2, 4])
+        *parts, joints = np.split(numbers, ends)
+        return cls(img, *parts, joints.reshape(-1, 3))
+
 
 class Generator:
-    """Draws samples of one body model (a HumanModel of bodies).
+    """Draws samples of one body model (a HumanModel): people in clothes, or right hands.
 
     size: side of the pictures, pixels. max_heading: largest angle between heading and camera, degrees.
     occlusion: share of the pictures in which something hides a part of the person.
@@ -39,22 +53,27 @@ class Generator:
         self.size, self.max_heading, self.occlusion = size, max_heading, occlusion
         self.faces = np.ascontiguousarray(human_model.face, np.int32)
         vertices, joints = self._body(np.zeros(human_model.kinematic_joint_num * 3), np.zeros(10))
-        self.pose = BodyPose(joints)
-        self.wardrobe = Wardrobe(vertices, joints, human_model.weights.numpy(), self._eyes())
+        if human_model.is_hand:
+            self.pose = HandPose(joints)
+            self.clothes = HandSkin(vertices, joints, self.pose.palm)
+        else:
+            self.pose = BodyPose(joints)
+            self.clothes = Wardrobe(vertices, joints, human_model.weights.numpy(), self._eyes())
 
     def __call__(self, split, index, seed):
         """The Rendering of sample `index` of a split: the same in every process, whatever was drawn before."""
         rng = np.random.default_rng([seed, SPLITS[split], index])
-        tilt = self.pose.sample(rng)
-        tilt[0], root = place(rng, tilt[0], self.pose.facing, self.max_heading, self.pose.distance)
-        pose, shape = axis_angle(tilt), np.clip(rng.normal(size=10), -2.5, 2.5).astype(np.float32)
+        rotations = self.pose.sample(rng)
+        rotations[0], root = place(rng, rotations[0], self.pose.facing, self.max_heading, self.pose.distance)
+        pose = axis_angle(rotations) - self.human_model.pose_mean.numpy()
+        shape = np.clip(rng.normal(size=10), -2.5, 2.5).astype(np.float32)
         vertices, joints = self._body(pose, shape)
         trans = (root - joints[0]).astype(np.float32)
-        vertices += trans
+        vertices, joints = vertices + trans, joints + trans
         focal, princpt, bbox = (a.astype(np.float32) for a in frame(rng, vertices, self.size))
         hidden = bbox if rng.random() < self.occlusion else None
-        img = picture(rng, vertices, self.faces, self.wardrobe.dress(rng), focal, princpt, self.size, hidden)
-        joints = self.human_model.joint_regressor.numpy() @ vertices
+        img = picture(rng, vertices, self.faces, self.clothes.dress(rng), focal, princpt, self.size, hidden)
+        joints = self.human_model.fit_joints(*(torch.from_numpy(a)[None] for a in (vertices, joints)))[0].numpy()
         return Rendering(img, pose, shape, trans, focal, princpt, bbox, joints)
 
     def _body(self, pose, shape):

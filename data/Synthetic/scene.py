@@ -19,7 +19,7 @@ def place(rng, tilt, facing, max_heading, distance):
     heading = rng.uniform(-max_heading, max_heading)
     pitch, roll = clipped_normal(rng, 4, 8, -15, 22), clipped_normal(rng, 0, 4, -10, 10)
     depth = np.exp(rng.uniform(*np.log(distance)))
-    right, down = clipped_normal(rng, 0, 2, -6, 6), clipped_normal(rng, 0, 2, -6, 6)
+    right, down = clipped_normal(rng, 0, 1, -3, 3), clipped_normal(rng, 0, 1, -3, 3)
     camera = rotation_about((0, 0, 1), roll) @ rotation_about((1, 0, 0), pitch)
     rotation = camera @ rotation_about((0, 1, 0), -heading) @ facing @ tilt
     return rotation, depth * np.array([np.tan(np.deg2rad(right)), np.tan(np.deg2rad(down)), 1])

@@ -81,6 +81,25 @@ class Wardrobe:
         return 1 + rng.uniform(.15, .5) * np.sign(wave)
 
 
+class HandSkin:
+    """Colours a hand: rest_vertices (V, 3), rest_joints (16, 3) metres; palm (3,): unit vector out of the palm."""
+
+    def __init__(self, rest_vertices, rest_joints, palm):
+        self.rest = np.asarray(rest_vertices, np.float32)
+        ahead = rest_joints[4] - rest_joints[0]  # from the wrist to the middle finger
+        self.along = (self.rest - rest_joints[0]) @ (ahead / (ahead @ ahead))  # 0 at the wrist, 1 at the knuckles
+        height = (self.rest - self.rest.mean(0)) @ palm
+        self.palmar = np.clip(height / np.abs(height).max() * 2, -1, 1)[:, None]
+
+    def dress(self, rng):
+        """Colours (V, 3) float32 in 0..1, RGB, without light: skin, lighter at the palm, sometimes a glove or cuff."""
+        skin = clothing_color(rng) if rng.random() < .08 else skin_color(rng)
+        color = skin * (1 + rng.uniform(0, .15) * self.palmar)
+        if rng.random() < .4:
+            color[self.along < rng.uniform(-.15, .15)] = clothing_color(rng)
+        return np.clip(color * smooth_noise(rng, self.rest, rng.uniform(.02, .15), 60), 0, 1).astype(np.float32)
+
+
 def skin_color(rng):
     """RGB (3,) in 0..1, from dark to light skin."""
     dark, light = np.array([.32, .2, .14]), np.array([.96, .78, .68])

@@ -1,0 +1,96 @@
+"""Synthetic: pictures of the embedded body (or hand), drawn by the program itself. Needs no file.
+
+Settings: synthetic_train_size, synthetic_test_size (samples), synthetic_img_size (pixels), synthetic_max_heading
+(degrees), synthetic_occlusion (share of the pictures), synthetic_cache (keep the pictures on disk), seed.
+"""
+import zlib
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from common.utils.preprocessing import process_bbox
+from data.mesh_dataset import MeshDataset
+from data.sample import Camera, Fit, Sample
+from data.Synthetic.generator import VERSION, Generator, Rendering
+from data.Synthetic.store import open_store
+
+
+class Synthetic(MeshDataset):
+    """People (or right hands, with body_model=open_hand or mano) with exact joints, mesh and parameters.
+
+    Sample i is a function of the split, i and the seed alone: the same in every process and on every machine, up to
+    rounding. The joints are those of the body model. Flips are off: a mirrored picture has another principal point.
+    """
+    fit_model = None
+    allow_flip = False
+    zero_large_betas = False
+    mesh_target_at_test = True
+
+    @property
+    def joint_set(self):
+        """The body model's own joints are annotated."""
+        return self.human_model.joint_set
+
+    def make_samples(self):
+        """The samples of the split as a lazy sequence; with synthetic_cache, made and stored before it returns."""
+        cfg = self.cfg
+        count = cfg.synthetic_train_size if self.training else cfg.synthetic_test_size
+        settings = dict(size=cfg.synthetic_img_size, max_heading=cfg.synthetic_max_heading,
+                        occlusion=cfg.synthetic_occlusion)
+        draw = Draw(Generator(self.human_model, **settings), self.split, cfg.seed)
+        store = None
+        if cfg.synthetic_cache:
+            root = cfg.synthetic_cache if isinstance(cfg.synthetic_cache, str) else Path(cfg.output_dir) / 'cache'
+            key = dict(settings, version=VERSION, body=fingerprint(self.human_model), split=self.split, seed=cfg.seed,
+                       count=count)
+            store = open_store(root, key, draw, cfg.num_thread, f'{count} {self.split} pictures of Synthetic')
+        return SampleSequence(draw, store, count, cfg.input_img_shape)
+
+    def load_image(self, sample):
+        """The picture (H, W, 3) uint8 RGB, drawn or read together with the sample."""
+        return sample.extra['img']
+
+
+class Draw:
+    """draw(i) -> the picture of sample i and its row of numbers."""
+
+    def __init__(self, generator, split, seed):
+        self.generator, self.split, self.seed = generator, split, seed
+
+    def __call__(self, i):
+        torch.set_num_threads(1)
+        rendering = self.generator(self.split, i, self.seed)
+        return rendering.img, rendering.numbers()
+
+
+class SampleSequence:
+    """A sequence of `count` Samples, read from a PictureStore or, without one, drawn when asked for."""
+
+    def __init__(self, draw, store, count, input_img_shape):
+        self.draw, self.store, self.count, self.input_img_shape = draw, store, count, input_img_shape
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, i):
+        i = range(self.count)[i]
+        img, numbers = self.draw(i) if self.store is None else self.store[i]
+        human_model = self.draw.generator.human_model
+        drawn = Rendering.from_numbers(img, numbers, human_model)
+        height, width = img.shape[:2]
+        pixels = drawn.joints[:, :2] / drawn.joints[:, 2:] * drawn.focal + drawn.princpt
+        return Sample(
+            img_path=f'Synthetic/{self.draw.split}/{i}', img_shape=(height, width),
+            bbox=process_bbox(drawn.bbox, width, height, self.input_img_shape),
+            camera=Camera(drawn.focal, drawn.princpt), joint_img=pixels, joint_cam=drawn.joints,
+            fit=Fit(drawn.pose, drawn.shape, drawn.trans), root_depth=float(drawn.joints[human_model.root_joint_idx, 2]),
+            ann_id=i, extra={'img': img})
+
+
+def fingerprint(human_model):
+    """Name of a body model with a checksum of its shape, so that a changed model is not mistaken for the old one."""
+    value = 0
+    for array in (human_model.v_template, human_model.shapedirs, human_model.weights):
+        value = zlib.crc32(np.ascontiguousarray(array.numpy()), value)
+    return f'{human_model.name}-{value:08x}'
