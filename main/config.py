@@ -53,7 +53,7 @@ class Config:
     synthetic_max_heading: float = 75.0  # degrees between a synthetic person's heading and the camera; 180: all round
     synthetic_img_size: int = 160  # side of the synthetic pictures, pixels
     synthetic_occlusion: float = 0.0  # share of the synthetic pictures in which a box hides a part of the person
-    synthetic_cache: bool | str = False  # keep the pictures on disk and share them; true: <output_dir>/cache; or a folder
+    synthetic_cache: bool | str = False  # keep the pictures on disk: true (<output_dir>/cache) or a folder
     # Network
     resnet_type: int = 50  # depth of the two backbones
     resnet_width: int = 64  # channels of their first stage; the other stages grow with it

@@ -10,7 +10,7 @@ NEAR_LIMIT = 1e-3  # metres; faces that reach closer to the camera plane than th
 
 
 def vertex_normals(vertices, faces):
-    """Unit normals (V, 3) of vertices (V, 3) of a mesh with faces (F, 3): the area-weighted mean of the faces around."""
+    """Unit normals (V, 3) of vertices (V, 3) of a mesh with faces (F, 3): area-weighted means of the faces around."""
     a, b, c = vertices[faces[:, 0]], vertices[faces[:, 1]], vertices[faces[:, 2]]
     u, v = b - a, c - a
     face_normal = np.stack([u[:, 1] * v[:, 2] - u[:, 2] * v[:, 1],

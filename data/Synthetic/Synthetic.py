@@ -79,13 +79,14 @@ class SampleSequence:
         human_model = self.draw.generator.human_model
         drawn = Rendering.from_numbers(img, numbers, human_model)
         height, width = img.shape[:2]
+        root_depth = float(drawn.joints[human_model.root_joint_idx, 2])
         pixels = drawn.joints[:, :2] / drawn.joints[:, 2:] * drawn.focal + drawn.princpt
         return Sample(
             img_path=f'Synthetic/{self.draw.split}/{i}', img_shape=(height, width),
             bbox=process_bbox(drawn.bbox, width, height, self.input_img_shape),
             camera=Camera(drawn.focal, drawn.princpt), joint_img=pixels, joint_cam=drawn.joints,
-            fit=Fit(drawn.pose, drawn.shape, drawn.trans), root_depth=float(drawn.joints[human_model.root_joint_idx, 2]),
-            ann_id=i, extra={'img': img})
+            fit=Fit(drawn.pose, drawn.shape, drawn.trans), root_depth=root_depth, ann_id=i,
+            extra={'img': img})
 
 
 def fingerprint(human_model):

@@ -117,7 +117,7 @@ class BodyPose:
         level = rng.random(5)  # both legs are alike in the symmetric attitudes
         for k, side in enumerate(rng.permutation(2)):
             own = np.clip(level + rng.normal(0, .15, 5), 0, 1) if legs[0] is legs[1] else rng.random(5)
-            hip, abduction, twist, knee, ankle = (low + t * (high - low) for (low, high), t in zip(legs[k], own))
+            hip, abduction, twist, knee, ankle = _blend(legs[k], own)
             s = 1 - 2 * side
             rotations[1 + side] = (rotation_about((1, 0, 0), -hip) @ rotation_about((0, 0, 1), s * abduction)
                                    @ rotation_about((0, 1, 0), s * twist))
@@ -132,8 +132,7 @@ class BodyPose:
             pair[1], level[1] = pair[0], np.clip(level[0] + rng.normal(0, .12, 4), 0, 1)
         for side in range(2):
             _, *ranges = ARM[list(ARM)[pair[side]]]
-            angles = [low + t * (high - low) for (low, high), t in zip(ranges, level[side])]
-            self._arm(rng, rotations, side, *angles)
+            self._arm(rng, rotations, side, *_blend(ranges, level[side]))
 
     def _arm(self, rng, rotations, side, elevation, azimuth, twist, flexion):
         """Set collar, shoulder, elbow, wrist and hand of one side (0 left, 1 right); angles in degrees."""
@@ -158,7 +157,8 @@ class BodyPose:
         flip = np.diag(mirror).astype(float)
         local = {13: collar_turn, 16: collar_turn.T @ turn,
                  18: rotation_about(hinge, flexion - bend) @ rotation_about(forearm, .35 * pronation),
-                 20: rotation_about(forearm, .65 * pronation) @ rotation_about(hinge, clipped_normal(rng, 0, 18, -45, 45))
+                 20: rotation_about(forearm, .65 * pronation)
+                 @ rotation_about(hinge, clipped_normal(rng, 0, 18, -45, 45))
                  @ rotation_about(toward, clipped_normal(rng, 0, 7, -15, 15)),
                  22: rotation_about(hinge, clipped_normal(rng, 5, 8, -15, 25))}
         for joint, matrix in local.items():
@@ -200,6 +200,11 @@ def axis_angle(rotations):
 def _euler(pitch, yaw, roll):
     """Turn about x (forward), y (to the left) and z, in degrees."""
     return Rotation.from_euler('YXZ', (yaw, pitch, roll), degrees=True).as_matrix()
+
+
+def _blend(ranges, level):
+    """The numbers at level (N,) in 0..1 of N ranges (low, high)."""
+    return [low + t * (high - low) for (low, high), t in zip(ranges, level, strict=True)]
 
 
 def unit(v):
