@@ -112,10 +112,13 @@ def _zbuffer_opencv(vertices, faces, colors, focal, center, size):
     x = (focal[0] * vertices[:, 0] + (center[0] - width / 2) * z) / focal[1]
     y = vertices[:, 1] + (center[1] - height / 2) / focal[1] * z
     points = np.stack([x, -y, -z], axis=1).astype(np.float32)
+    settings = cv2.TriangleRasterizeSettings()
+    settings.setShadingType(cv2.RASTERIZE_SHADING_SHADED)
+    settings.setCullingMode(cv2.RASTERIZE_CULLING_NONE)  # open meshes show their inside
     rgb, depth = cv2.triangleRasterize(
         points[None], np.ascontiguousarray(faces)[None], np.ascontiguousarray(colors)[None],
         np.zeros((height, width, 3), np.float32), np.full((height, width), far, np.float32),
-        np.eye(4, dtype=np.float32)[:3], float(2 * np.arctan(height / 2 / focal[1])), near, far)
+        np.eye(4, dtype=np.float32)[:3], float(2 * np.arctan(height / 2 / focal[1])), near, far, settings)
     depth[depth >= 0.99 * far] = np.inf
     return rgb, depth
 
