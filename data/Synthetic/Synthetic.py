@@ -22,7 +22,7 @@ class Synthetic(MeshDataset):
     Sample i is a function of the split, i and the seed alone: the same in every process and on every machine, up to
     rounding. The joints are those of the body model. Flips are off: a mirrored picture has another principal point.
     """
-    fit_model = None
+    fit_models = ('open_body', 'open_hand', 'smpl', 'mano')
     allow_flip = False
     zero_large_betas = False
     mesh_target_at_test = True

@@ -6,7 +6,7 @@ import torch
 
 from data.Synthetic.hand_pose import HandPose
 from data.Synthetic.pose import BodyPose, axis_angle
-from data.Synthetic.scene import frame, picture, place
+from data.Synthetic.scene import MARGIN, frame, picture, place
 from data.Synthetic.wardrobe import HandSkin, Wardrobe
 
 SPLITS = {'train': 0, 'validation': 1, 'test': 2, 'gallery': 3}
@@ -45,12 +45,13 @@ class Generator:
     """Draws samples of one body model (a HumanModel): people in clothes, or right hands.
 
     size: side of the pictures, pixels. max_heading: largest angle between heading and camera, degrees.
-    occlusion: share of the pictures in which something hides a part of the person.
+    occlusion: share of the pictures in which something hides a part of the person. margin: picture side / size of the
+    person; the default leaves room for the crops of the augmentation.
     """
 
-    def __init__(self, human_model, size=160, max_heading=75.0, occlusion=0.0):
+    def __init__(self, human_model, size=160, max_heading=75.0, occlusion=0.0, margin=MARGIN):
         self.human_model = human_model
-        self.size, self.max_heading, self.occlusion = size, max_heading, occlusion
+        self.size, self.max_heading, self.occlusion, self.margin = size, max_heading, occlusion, margin
         self.faces = np.ascontiguousarray(human_model.face, np.int32)
         vertices, joints = self._body(np.zeros(human_model.kinematic_joint_num * 3), np.zeros(10))
         if human_model.is_hand:
@@ -70,7 +71,7 @@ class Generator:
         vertices, joints = self._body(pose, shape)
         trans = (root - joints[0]).astype(np.float32)
         vertices, joints = vertices + trans, joints + trans
-        focal, princpt, bbox = (a.astype(np.float32) for a in frame(rng, vertices, self.size))
+        focal, princpt, bbox = (a.astype(np.float32) for a in frame(rng, vertices, self.size, self.margin))
         hidden = bbox if rng.random() < self.occlusion else None
         img = picture(rng, vertices, self.faces, self.clothes.dress(rng), focal, princpt, self.size, hidden)
         joints = self.human_model.fit_joints(*(torch.from_numpy(a)[None] for a in (vertices, joints)))[0].numpy()

@@ -25,8 +25,8 @@ def place(rng, tilt, facing, max_heading, distance):
     return rotation, depth * np.array([np.tan(np.deg2rad(right)), np.tan(np.deg2rad(down)), 1])
 
 
-def frame(rng, vertices, size, margin=MARGIN):
-    """Zoom and crop so that the person fills a picture of size x size pixels.
+def frame(rng, vertices, size, margin):
+    """Zoom and crop so that a picture of size x size pixels is `margin` times as large as the person.
 
     vertices (V, 3) metres, camera space. Returns focal (2,), princpt (2,) in pixels and a box (4,) xywh that is loose
     by a few percent, as a detector's would be.
