@@ -3,15 +3,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from common.demo.placement import (
-    DEFAULT_FOCAL,
-    MIN_DEPTH_PARTS,
-    back_project,
-    depth_from_box,
-    fit_focal,
-    fit_translation,
-    focal_from_box,
-)
+from common.demo.placement import DEFAULT_FOCAL, MIN_DEPTH_PARTS, fit_focal, fit_translation, focal_from_box
+from common.utils.transforms import depth_from_box, pixel2cam
 
 DEPTH_RATIO = 4  # a fitted depth this many times off the box's depth comes from a failed fit
 
@@ -22,7 +15,6 @@ class Prediction:
 
     bbox (4,): the person's box, xywh pixels; crop_bbox (4,): the enlarged box that the network saw.
     mesh_img (V, 3): lixel mesh, x and y in pixels of the picture, root-relative depth in metres.
-    root_img (2,): its root joint in pixels.
     pose (K * 3,) axis-angle radians, betas (10,), mesh_cam (V, 3) root-relative metres, model_root (3,) root joint of
     the body model's mesh without translation, metres: None in the lixel stage.
     mirrored: a left hand; the picture was mirrored for the network, meshes and pixels were mirrored back.
@@ -30,7 +22,6 @@ class Prediction:
     bbox: np.ndarray
     crop_bbox: np.ndarray
     mesh_img: np.ndarray
-    root_img: np.ndarray
     pose: np.ndarray | None = None
     betas: np.ndarray | None = None
     mesh_cam: np.ndarray | None = None
@@ -103,7 +94,7 @@ def place(prediction, camera, box_size_m, root_depth=None):
     if root_depth < nearest:  # the whole mesh has to lie in front of the camera
         root_depth, root, source = nearest, None, source + ', raised to keep the mesh in front of the camera'
     person = Person(**vars(prediction), root_depth=root_depth, depth_source=source)
-    person.lixel_cam = back_project(prediction.mesh_img, root_depth, focal, princpt).astype(np.float32)
+    person.lixel_cam = pixel2cam(prediction.mesh_img + [0, 0, root_depth], focal, princpt).astype(np.float32)
     if mesh_cam is not None:
         if root is None:
             root = fit_translation(mesh_cam, pixels, focal, princpt, depth=root_depth)

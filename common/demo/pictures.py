@@ -1,8 +1,8 @@
 """The files of one picture: overlays, OBJ meshes, the overview, and the record."""
 from common.demo.images import write_image
-from common.demo.placement import project
 from common.demo.record import json_text, write_npz
 from common.utils import vis
+from common.utils.transforms import cam2pixel
 
 
 def write_picture(folder, image, people, camera, joints, faces, origin):
@@ -35,7 +35,7 @@ def _write_person(folder, image, person, number, camera, faces, rendered):
     for kind, mesh in (('lixel', person.lixel_cam), ('param', person.param_cam)):
         if mesh is None:
             continue
-        pixels = person.mesh_img if kind == 'lixel' else project(mesh, camera.focal, camera.princpt)
+        pixels = person.mesh_img if kind == 'lixel' else cam2pixel(mesh, camera.focal, camera.princpt)
         write_image(folder / f'output_mesh_{kind}.jpg', vis.draw_points(image, pixels, color))
         (folder / f'output_mesh_{kind}.obj').write_text(vis.obj_text(mesh, faces))
         if rendered:

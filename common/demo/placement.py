@@ -49,25 +49,9 @@ def fit_focal(points, pixels, princpt, depth):
     return focal if focal > 0 else None
 
 
-def depth_from_box(crop_box, focal, box_size_m):
-    """Depth (metres) at which a square of `box_size_m` metres fills the area of the (4,) xywh crop box (pixels)."""
-    return float(box_size_m * np.sqrt(focal[0] * focal[1] / (crop_box[2] * crop_box[3])))
-
-
 def focal_from_box(crop_box, depth, box_size_m):
     """Focal length (pixels) at which a square of `box_size_m` metres at `depth` metres fills the crop box's area."""
     return float(depth * np.sqrt(crop_box[2] * crop_box[3]) / box_size_m)
-
-
-def back_project(mesh_img, root_depth, focal, princpt):
-    """(V, 3) x, y in pixels and root-relative depth in metres -> (V, 3) metres in camera space."""
-    z = mesh_img[:, 2:] + root_depth
-    return np.concatenate([(mesh_img[:, :2] - princpt) / focal * z, z], 1)
-
-
-def project(points, focal, princpt):
-    """(..., 3) metres in camera space -> (..., 2) pixels."""
-    return points[..., :2] / points[..., 2:] * focal + princpt
 
 
 def check_camera(focal, princpt, root_depth, box_size_m):

@@ -1,10 +1,11 @@
 """result.json and result.npz: the numbers of one picture, with the unit and the frame of each."""
 import json
+import re
 from dataclasses import dataclass
 
 import numpy as np
 
-from common.demo.placement import project
+from common.utils.transforms import cam2pixel
 
 PIXELS = 'pixels of the picture, x right, y down, a pixel centre at integers'
 CAMERA = 'metres, camera space: x right, y down, z forward, origin at the camera'
@@ -21,8 +22,8 @@ UNITS = {
     'trans': 'metres: body_model(pose, betas) + trans = param_vertices_cam',
     'focal': 'pixels: fx, fy', 'princpt': 'pixels: cx, cy', 'faces': 'vertex numbers of each triangle, from 0',
 }
-MIRRORED = 'metres: (body_model(pose, betas) + trans) with x negated = param_vertices_cam: a left hand by the model of ' \
-           'the right one'
+MIRRORED = ('metres: (body_model(pose, betas) + trans) with x negated = param_vertices_cam: a left hand by the model '
+            'of the right one')
 
 
 @dataclass
@@ -56,7 +57,7 @@ def person_arrays(person, joints, camera):
               'lixel_vertices_img': person.mesh_img, 'lixel_vertices_cam': person.lixel_cam}
     if person.param_cam is not None:
         joints_cam = joints(person.param_cam)
-        arrays |= {'param_joints_img': project(joints_cam, camera.focal, camera.princpt),
+        arrays |= {'param_joints_img': cam2pixel(joints_cam, camera.focal, camera.princpt)[:, :2],
                    'param_joints_cam': joints_cam, 'param_vertices_cam': person.param_cam,
                    'pose': person.pose, 'betas': person.betas, 'trans': person.trans}
     return {k: np.asarray(v, np.float64 if k == 'trans' else np.float32) for k, v in arrays.items()}
@@ -92,7 +93,13 @@ def json_text(origin, camera, joints, people):
             entry[key] = dict(zip(joints.names, value, strict=True)) if 'joints' in key else value
         record['people'].append(entry)
     record['units'] = {k: v for k, v in record['units'].items() if k in kept | {'focal', 'princpt'}}
-    return json.dumps(record, indent=1, ensure_ascii=False) + '\n'
+    return compact(record)
+
+
+def compact(record):
+    """JSON text with one line for each list of plain values."""
+    text = json.dumps(record, indent=1, ensure_ascii=False)
+    return re.sub(r'\[\n([^][{}]*)\n *\]', lambda found: f'[{" ".join(found[1].split())}]', text) + '\n'
 
 
 def write_npz(path, origin, camera, joints, faces, people):

@@ -114,8 +114,8 @@ def panels(pictures, titles, height=480):
 
 def obj_text(vertices, faces):
     """A mesh as Wavefront OBJ: vertices (V, 3) metres in camera space, as they are; faces (F, 3) counted from 1."""
-    vertex_lines = '\n'.join('v %.6f %.6f %.6f' % tuple(v) for v in vertices)
-    face_lines = '\n'.join('f %d %d %d' % tuple(f) for f in np.asarray(faces) + 1)
+    vertex_lines = '\n'.join(f'v {x:.6f} {y:.6f} {z:.6f}' for x, y, z in np.asarray(vertices).tolist())
+    face_lines = '\n'.join(f'f {a} {b} {c}' for a, b, c in (np.asarray(faces) + 1).tolist())
     return f'# metres, camera space: x right, y down, z forward\n{vertex_lines}\n{face_lines}\n'
 
 

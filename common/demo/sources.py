@@ -1,0 +1,129 @@
+"""Where pictures come from: one file, a folder of pictures, or the frames of a video, each with its boxes."""
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from common.demo.boxes import FULL, check_box, person_shaped
+from common.demo.images import IMAGE_SUFFIXES, read_image
+from common.errors import UserError
+
+VIDEO_SUFFIXES = frozenset('.mp4 .avi .mov .mkv .webm .m4v .mpg .mpeg .wmv'.split())
+
+
+@dataclass
+class Picture:
+    """An image (H, W, 3) uint8 RGB with the checked (4,) xywh boxes of its people; `number`: the frame in a video."""
+    path: Path
+    image: np.ndarray
+    boxes: list
+    number: int = 0
+
+
+@dataclass
+class BoxSource:
+    """Where the boxes of a picture come from: the same ones everywhere, a table of a box file, or a detector.
+
+    fixed: boxes of --bbox, for every picture; table: {name or number: boxes} of `read_box_file`; detector: a function
+    of the image. box_format: see `check_box`. warn: called with a line about an odd box.
+    """
+    fixed: list | None = None
+    table: dict | None = None
+    detector: object = None
+    box_format: str | None = None
+    warn: object = print
+
+    def __call__(self, path, number, image):
+        """Checked (4,) xywh boxes of one picture; an empty list if there is nobody."""
+        height, width = image.shape[:2]
+        if self.detector is not None:
+            return self.detector(image)
+        if self.fixed is not None:
+            found, where = self.fixed, f'{path.name}: --bbox'
+        else:
+            found, where = self._lookup(path, number), f'{path.name}: --bbox_file'
+        boxes = [check_box(box, width, height, self.box_format, where) for box in found]
+        for given, box in zip(found, boxes, strict=True):
+            if given == FULL and not person_shaped(box):
+                self.warn(f'{path.name}: the whole picture is no box around one person; expect a poor mesh')
+        return boxes
+
+    def _lookup(self, path, number):
+        for key in (str(number), str(path), path.name, path.stem):
+            if key in self.table:
+                return self.table[key]
+        return []
+
+
+def find_inputs(path):
+    """The file itself, or the pictures of a folder in the order of their names. UserError if there are none."""
+    path = Path(path)
+    if path.is_dir():
+        found = sorted(p for p in path.iterdir() if p.suffix.lower() in IMAGE_SUFFIXES and p.is_file())
+        if not found:
+            raise UserError(f'--input {path}: no pictures in this folder ({" ".join(sorted(IMAGE_SUFFIXES))})')
+        return found
+    if not path.is_file():
+        raise UserError(f'--input {path}: no such file or folder')
+    return [path]
+
+
+def is_video(path):
+    return Path(path).suffix.lower() in VIDEO_SUFFIXES
+
+
+def read_pictures(paths, boxes_of, failed):
+    """Iterate over the Pictures of several files that have people on them.
+
+    boxes_of: BoxSource. failed: a list that takes one line per file that cannot be used; a single file that cannot
+    be used is a UserError instead.
+    """
+    for number, path in enumerate(paths):
+        try:
+            image = read_image(path)
+            boxes = boxes_of(path, number, image)
+            if not boxes:
+                raise UserError(f'{path.name}: no person in it, by the boxes given or found')
+        except UserError as error:
+            if len(paths) == 1:
+                raise
+            failed.append(str(error))
+            continue
+        yield Picture(path, image, boxes, number)
+
+
+class Video:
+    """The frames of a video file. frames: their number as the file states it; fps; size (height, width).
+
+    UserError if OpenCV cannot open it.
+    """
+
+    def __init__(self, path):
+        self.path = Path(path)
+        reader = cv2.VideoCapture(str(path))
+        opened, _ = reader.read()
+        if not opened:
+            raise UserError(f'{path}: not a video that OpenCV can read (or broken)')
+        self.frames = max(int(reader.get(cv2.CAP_PROP_FRAME_COUNT)), 1)
+        fps = reader.get(cv2.CAP_PROP_FPS)
+        self.fps = fps if np.isfinite(fps) and fps > 0 else 25.
+        self.size = int(reader.get(cv2.CAP_PROP_FRAME_HEIGHT)), int(reader.get(cv2.CAP_PROP_FRAME_WIDTH))
+        reader.release()
+
+    def __iter__(self):
+        """Iterate over (number, image (H, W, 3) uint8 RGB) from the start."""
+        reader = cv2.VideoCapture(str(self.path))
+        number = 0
+        while True:
+            ok, image = reader.read()
+            if not ok:
+                break
+            yield number, cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
+            number += 1
+        reader.release()
+
+    def pictures(self, boxes_of):
+        """Iterate over the frames as Pictures, those without people included (with an empty list of boxes)."""
+        for number, image in self:
+            yield Picture(self.path, image, boxes_of(self.path, number, image), number)
