@@ -1,0 +1,302 @@
+"""The synthetic data: reproducible, anatomically possible, and with targets that sit on the picture."""
+import multiprocessing
+
+import cv2
+import numpy as np
+import pytest
+
+from common.human_model import get_human_model
+from common.utils.preprocessing import AugParams
+from common.utils.render import rasterise
+from data import build_dataset
+from data.Synthetic.generator import Generator, Rendering
+from data.Synthetic.pose import PARENTS, BodyPose, forward_kinematics, rotation_about
+from data.Synthetic.Synthetic import fingerprint
+from data.Synthetic.wardrobe import Wardrobe
+from main.config import Config
+
+COUNT = 24
+
+
+def config(*overrides, tmp_path='/nonexistent'):
+    cfg = Config()
+    cfg.load('nano')
+    cfg.override(['synthetic_train_size=6', 'synthetic_test_size=4', 'num_thread=0', f'output_dir={tmp_path}',
+                  *overrides])
+    return cfg
+
+
+@pytest.fixture(scope='module')
+def body():
+    return get_human_model('open_body')
+
+
+@pytest.fixture(scope='module')
+def generator(body):
+    return Generator(body)
+
+
+@pytest.fixture(scope='module')
+def drawn(generator):
+    return [generator('train', i, 0) for i in range(COUNT)]
+
+
+def same(a, b):
+    np.testing.assert_array_equal(a.img, b.img)
+    np.testing.assert_array_equal(a.numbers(), b.numbers())
+
+
+def _draw_one(index):
+    return Generator(get_human_model('open_body'))('train', index, 0)
+
+
+def test_a_sample_depends_on_nothing_but_its_numbers(generator, drawn):
+    same(generator('train', 7, 0), drawn[7])
+    with multiprocessing.get_context('spawn').Pool(1) as pool:  # another process that has drawn nothing before
+        same(pool.apply(_draw_one, (5,)), drawn[5])
+
+
+def test_splits_seeds_and_indices_have_nothing_in_common(generator, drawn):
+    others = [generator(split, i, seed) for split, seed in (('validation', 0), ('test', 0), ('train', 1))
+              for i in range(4)] + drawn[:8]
+    poses = np.stack([d.pose for d in others])
+    distance = np.abs(poses[:, None] - poses[None]).max(-1) + np.eye(len(poses))
+    assert distance.min() > .05
+
+
+def test_numbers_round_trip(body, drawn):
+    same(Rendering.from_numbers(drawn[0].img, drawn[0].numbers(), body), drawn[0])
+
+
+def mesh_of(body, d):
+    import torch
+    inputs = [torch.from_numpy(a)[None] for a in (d.pose, d.shape, d.trans)]
+    vertices, joints = body(*inputs)
+    return vertices[0].numpy(), body.fit_joints(vertices, joints)[0].numpy()
+
+
+def test_parameters_joints_and_picture_agree(body, drawn):
+    for d in drawn[:8]:
+        vertices, joints = mesh_of(body, d)
+        np.testing.assert_allclose(joints, d.joints, atol=1e-5)
+        mask = rasterise(vertices, body.face, np.ones_like(vertices), d.focal, d.princpt, d.img.shape[:2])[1] > 0
+        pixels = (d.joints[:, :2] / d.joints[:, 2:] * d.focal + d.princpt).round().astype(int)
+        assert mask[pixels[:24, 1], pixels[:24, 0]].mean() > .95
+        x, y, w, h = d.bbox
+        rows, cols = np.nonzero(mask)
+        overlap = (min(x + w, cols.max()) - max(x, cols.min())) * (min(y + h, rows.max()) - max(y, rows.min()))
+        assert overlap / (w * h) > .8
+        assert .08 < mask.mean() * (160 ** 2) / max(w, h) ** 2 < .7
+
+
+def test_the_person_is_drawn_where_the_mesh_is(generator, body):
+    """Other clothes and another background change the picture, the same pose keeps its mask."""
+    plain = Generator(body)
+    plain.clothes = type('White', (), {'dress': lambda self, rng: np.full((body.vertex_num, 3), 1, np.float32)})()
+    d, expected = plain('test', 0, 0), generator('test', 0, 0)
+    np.testing.assert_array_equal(d.pose, expected.pose)
+    vertices, _ = mesh_of(body, d)
+    mask = cv2.erode(rasterise(vertices, body.face, np.ones_like(vertices), d.focal, d.princpt, (160, 160))[1],
+                     np.ones((3, 3))) == 1
+    grey = d.img.astype(float)
+    spread = grey.max(2) - grey.min(2)
+    assert spread[mask].mean() < 45 and mask.sum() > 500
+
+
+def test_poses_are_anatomically_possible(body):
+    """Angles measured on the posed joints: knees bend backwards, elbows inwards, heads do not turn round."""
+    _, rest = mesh_rest(body)
+    poser = BodyPose(rest)
+    for i in range(300):
+        local = poser.sample(np.random.default_rng(i))
+        p = forward_kinematics(local, rest, PARENTS)
+        world = local.copy()
+        for k in range(1, 24):
+            world[k] = world[PARENTS[k]] @ local[k]
+        for side in range(2):
+            hip, knee, ankle = p[1 + side], p[4 + side], p[7 + side]
+            back = world[1 + side] @ (0, 0, -1)
+            assert bend(hip, knee, ankle) < 155
+            assert unit(ankle - knee) @ back > -.15  # the shin is behind the thigh, at most a little stretched
+            shoulder, elbow, wrist = p[16 + side], p[18 + side], p[20 + side]
+            assert bend(shoulder, elbow, wrist) < 150
+            upper, forearm = rest[18 + side] - rest[16 + side], rest[20 + side] - rest[18 + side]
+            toward = world[16 + side] @ unit(forearm - forearm @ unit(upper) * unit(upper))
+            assert unit(wrist - elbow) @ toward > -.05
+        thighs = [rotvec_angle(local[k]) for k in (1, 2)]
+        assert max(thighs) < 150
+        look = world[9].T @ world[15] @ (0, 0, 1)
+        assert abs(np.rad2deg(np.arctan2(look[0], look[2]))) < 75
+        assert rotvec_angle(local[3]) + rotvec_angle(local[6]) + rotvec_angle(local[9]) < 75
+
+
+def test_limbs_really_move(body):
+    _, rest = mesh_rest(body)
+    poser = BodyPose(rest)
+    joints = np.stack([forward_kinematics(poser.sample(np.random.default_rng(i)), rest, PARENTS) for i in range(400)])
+    wrists, knees = joints[:, 20:22], joints[:, 4:6]
+    above = (wrists[..., 1] > joints[:, None, 15, 1]).mean()
+    assert .12 < above < .45  # hands overhead
+    assert (np.linalg.norm(wrists - wrists.mean(0), axis=-1).mean()) > .3
+    assert (knees[..., 2] > .25).mean() > .2 and (knees[..., 2] < .1).mean() > .2
+    assert (wrists[..., 2] > .3).mean() > .2
+    left, right = joints[:, 20] * (-1, 1, 1), joints[:, 21]  # neither side is favoured
+    assert np.abs(left.mean(0) - right.mean(0)).max() < .08
+
+
+def mesh_rest(body):
+    import torch
+    vertices, joints = body(torch.zeros(1, 72), torch.zeros(1, 10))
+    return vertices[0].numpy(), joints[0].numpy().astype(float)
+
+
+def unit(v):
+    return v / np.linalg.norm(v)
+
+
+def bend(a, b, c):
+    return np.rad2deg(np.arccos(np.clip(unit(b - a) @ unit(c - b), -1, 1)))
+
+
+def rotvec_angle(matrix):
+    return np.rad2deg(np.arccos(np.clip((np.trace(matrix) - 1) / 2, -1, 1)))
+
+
+def test_arms_work_from_any_rest_pose():
+    """A body that rests in a T, as SMPL does, has its arms bent to the front too."""
+    t_pose = np.array([[0, 0, 0], [.1, -.1, 0], [-.1, -.1, 0], [0, .1, 0], [.1, -.5, 0], [-.1, -.5, 0], [0, .2, 0],
+                       [.1, -.9, 0], [-.1, -.9, 0], [0, .3, 0], [.1, -.95, .1], [-.1, -.95, .1], [0, .5, 0],
+                       [.08, .45, 0], [-.08, .45, 0], [0, .6, .05], [.2, .45, 0], [-.2, .45, 0], [.45, .45, 0],
+                       [-.45, .45, 0], [.7, .45, 0], [-.7, .45, 0], [.78, .45, 0], [-.78, .45, 0]])
+    poser, local = BodyPose(t_pose), np.tile(np.eye(3), (24, 1, 1))
+    for side, outward in ((0, 1), (1, -1)):
+        poser._arm(np.random.default_rng(0), local, side, elevation=90, azimuth=0, twist=-(10 / 70) * -55, flexion=90)
+        p = forward_kinematics(local, t_pose, PARENTS)
+        np.testing.assert_allclose(unit(p[18 + side] - p[16 + side]), (outward, 0, 0), atol=.06)
+        np.testing.assert_allclose(unit(p[20 + side] - p[18 + side]), (0, 0, 1), atol=.06)
+
+
+def heading(d):
+    front = cv2.Rodrigues(d.pose[:3].astype(float))[0] @ (0, 0, 1)
+    return np.rad2deg(np.arctan2(front[0], -front[2]))
+
+
+def test_headings(body, generator, drawn):
+    assert np.abs([heading(d) for d in drawn]).max() < 75 + 12  # camera and pelvis tilt add a little
+    assert np.ptp([heading(d) for d in drawn]) > 90
+    everywhere = Generator(body, max_heading=180.)
+    assert np.abs([heading(everywhere('train', i, 0)) for i in range(12)]).max() > 120
+
+
+def test_occluder_hides_a_part_of_the_person(body, generator):
+    hidden = Generator(body, occlusion=1.)('train', 3, 0)
+    np.testing.assert_array_equal(hidden.pose, generator('train', 3, 0).pose)
+    changed = np.abs(hidden.img.astype(int) - generator('train', 3, 0).img).max(2) > 12
+    x, y, w, h = hidden.bbox.astype(int)
+    assert .01 < changed[y:y + h, x:x + w].mean()
+
+
+def test_clothes_differ_left_right_never(body):
+    """Both arms and both legs wear the same: clothes tell nothing about the side."""
+    vertices, joints = mesh_rest(body)
+    wardrobe = Wardrobe(vertices, joints, body.weights.numpy())
+    for limb in (wardrobe.arm, wardrobe.leg):
+        left, right = (limb[(vertices[:, 0] * s > 0) & (limb < 2)] for s in (1, -1))
+        assert abs(np.mean(left) - np.mean(right)) < .05
+        assert left.min() < .1 and left.max() > 1.9
+    colors = wardrobe.dress(np.random.default_rng(0))
+    assert colors.min() >= 0 and colors.max() <= 1 and len(np.unique(colors.round(1), axis=0)) > 3
+
+
+# ---- the data set ----
+@pytest.mark.parametrize('aug', [None, AugParams(.8, 25., (1., 1., 1.), False), AugParams(1.2, -50., (.9, 1.1, 1.), True)])
+def test_targets_sit_on_the_augmented_picture(body, aug):
+    """The silhouette of the mesh target covers the person that was cut out: compared on a white person on black."""
+    dataset = build_dataset('Synthetic', 'train', config())
+    for i in range(3):
+        sample = dataset.samples[i]
+        d = Rendering(sample.extra['img'], sample.fit.pose, sample.fit.shape, sample.fit.trans, sample.camera.focal,
+                      sample.camera.princpt, sample.bbox, sample.joint_cam)
+        vertices, _ = mesh_of(body, d)
+        mask = rasterise(vertices, body.face, np.ones_like(vertices), d.focal, d.princpt, (160, 160), 2)[1]
+        dataset.load_image = lambda _, mask=mask: np.uint8(mask[..., None].repeat(3, 2) * 255)
+        inputs, targets, meta = dataset.get_item(i, aug)
+        assert meta['is_valid_fit'] == 1 and meta['is_3D'] == 1
+        mesh = targets['fit_mesh_img'] * (4, 4, 1) + (0, 0, 1000)  # lixels to pixels; z: nearly parallel rays
+        mesh[:, :2] *= mesh[:, 2:]
+        seen = rasterise(mesh, body.face, np.ones_like(mesh), (1., 1.), (0., 0.), (128, 128), 2)[1] > .5
+        cut = inputs['img'][2] > .5
+        assert (seen & cut).sum() / (seen | cut).sum() > .93
+        np.testing.assert_allclose(targets['orig_joint_img'], targets['fit_joint_img'], atol=1e-3)
+        np.testing.assert_allclose(targets['orig_joint_cam'], targets['fit_joint_cam'], atol=1e-5)
+
+
+def test_store_equals_drawing_on_the_fly(tmp_path):
+    fresh = build_dataset('Synthetic', 'train', config())
+    stored = build_dataset('Synthetic', 'train', config('synthetic_cache=true', tmp_path=tmp_path))
+    assert len(stored) == 6
+    for i in range(6):
+        a, b = fresh.samples[i], stored.samples[i]
+        jpeg = cv2.imencode('.jpg', a.extra['img'][..., ::-1], (cv2.IMWRITE_JPEG_QUALITY, 95))[1]
+        np.testing.assert_array_equal(cv2.imdecode(jpeg, cv2.IMREAD_COLOR)[..., ::-1], b.extra['img'])
+        assert np.abs(a.extra['img'].astype(int) - b.extra['img']).mean() < 8
+        for name in ('pose', 'shape', 'trans'):
+            np.testing.assert_array_equal(getattr(a.fit, name), getattr(b.fit, name))
+        np.testing.assert_array_equal(a.joint_cam, b.joint_cam)
+        np.testing.assert_array_equal(a.bbox, b.bbox)
+    item, again = stored.get_item(1, None), fresh.get_item(1, None)
+    for part, other in zip(item[1:], again[1:], strict=True):
+        for key in part:
+            np.testing.assert_array_equal(part[key], other[key])
+
+
+def test_store_is_made_once_and_again_when_it_is_damaged_or_settings_change(tmp_path):
+    def folders():
+        return sorted(p for p in (tmp_path / 'cache').iterdir() if p.is_dir())
+
+    settings = ('synthetic_cache=true', 'synthetic_train_size=3')
+    first = build_dataset('Synthetic', 'train', config(*settings, tmp_path=tmp_path)).samples[2]
+    folder, = folders()
+    time = (folder / 'pictures.bin').stat().st_mtime_ns
+    build_dataset('Synthetic', 'train', config(*settings, tmp_path=tmp_path))
+    assert (folder / 'pictures.bin').stat().st_mtime_ns == time
+    (folder / 'pictures.bin').write_bytes((folder / 'pictures.bin').read_bytes()[:-100])
+    again = build_dataset('Synthetic', 'train', config(*settings, tmp_path=tmp_path)).samples[2]
+    np.testing.assert_array_equal(first.extra['img'], again.extra['img'])
+    for change in ('seed=1', 'synthetic_max_heading=180', 'synthetic_img_size=96', 'synthetic_train_size=2'):
+        build_dataset('Synthetic', 'train', config(*settings, change, tmp_path=tmp_path))
+    assert len(folders()) == 5
+
+
+def test_store_made_by_several_processes_is_the_same(tmp_path):
+    one = build_dataset('Synthetic', 'test', config('synthetic_cache=true', tmp_path=tmp_path / 'a'))
+    two = build_dataset('Synthetic', 'test', config('synthetic_cache=true', 'num_thread=2', tmp_path=tmp_path / 'b'))
+    for i in range(len(one)):
+        np.testing.assert_array_equal(one.samples[i].extra['img'], two.samples[i].extra['img'])
+
+
+def test_perfect_prediction_has_no_error(body):
+    dataset = build_dataset('Synthetic', 'test', config('synthetic_test_size=3'))
+    train = build_dataset('Synthetic', 'train', config('synthetic_train_size=3'))
+    train.samples = dataset.samples
+    items = [dataset[i] for i in range(3)]
+    outs = {'mesh_coord_img': np.stack([train.get_item(i, None)[1]['fit_mesh_img'] for i in range(3)]),
+            'bb2img_trans': np.stack([item[2]['bb2img_trans'] for item in items]),
+            'mesh_coord_cam_target': np.stack([item[1]['fit_mesh_coord_cam'] for item in items])}
+    outs['mesh_coord_cam'] = outs['mesh_coord_cam_target'] - dataset.samples[0].joint_cam[0]
+    result = dataset.evaluate(outs, 0)
+    for name in ('mpjpe_lixel', 'pa_mpjpe_lixel', 'mpjpe_param'):
+        assert result[name].shape == (3,) and result[name].max() < .1
+
+
+def test_fingerprint_tells_bodies_apart(body):
+    other = get_human_model('open_body')
+    assert fingerprint(other) == fingerprint(body)
+    other.weights = other.weights * 1.0001
+    assert fingerprint(other) != fingerprint(body)
+
+
+def test_rotation_about():
+    np.testing.assert_allclose(rotation_about((0, 0, 2), 90) @ (1, 0, 0), (0, 1, 0), atol=1e-12)
+    matrix = rotation_about((1, 2, 3), 40)
+    np.testing.assert_allclose(matrix, cv2.Rodrigues(np.deg2rad(40) * unit(np.array([1., 2, 3])))[0], atol=1e-12)
