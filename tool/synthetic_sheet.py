@@ -1,7 +1,7 @@
 """Pictures of the synthetic data to look at.
 
     python tool/synthetic_sheet.py sheet.png                    # 8 x 6 training pictures; --hand, --joints, --first 48
-    python tool/synthetic_sheet.py data/Synthetic/samples --samples 3 11 16     # the demo's pictures, with their boxes
+    python tool/synthetic_sheet.py data/Synthetic/samples --samples 22 15 3     # the demo's pictures, with their boxes
 
 The demo's pictures come from a split of their own ('gallery'): no training, validation or test has seen them.
 """
