@@ -9,7 +9,7 @@ import pickle
 
 from common.human_model.records import Array, Buffer, Chumpy, CscMatrix, CsrMatrix, Dtype, Record, Select
 
-MAX_INSTRUCTIONS = 10 ** 6  # the official files have some thousands
+MAX_INSTRUCTIONS = 300_000   # the official files have some thousands
 
 
 class NumpyArrayType:
