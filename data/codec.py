@@ -13,8 +13,10 @@ class LixelCodec:
 
     def __init__(self, input_img_shape, output_hm_shape, bbox_3d_size):
         (height, width), (depth_bins, height_bins, width_bins) = input_img_shape, output_hm_shape
+        self.input_img_shape = input_img_shape
         self.lixel_per_pixel = width_bins / width, height_bins / height
         self.size = width_bins, height_bins, depth_bins  # upper limits of x, y, z in img space
+        self.bbox_3d_size = bbox_3d_size  # metres
         self.lixel_per_metre = depth_bins / bbox_3d_size
 
     def encode(self, coord_px_m, root_depth, img2bb_trans):

@@ -20,12 +20,13 @@ from common.errors import UserError
 
 ROOT = Path(__file__).resolve().parent.parent
 PRESETS = ROOT / 'main' / 'configs'
-DATASETS = ('Human36M', 'MuCo', 'MSCOCO', 'PW3D', 'FreiHAND', 'Synthetic')
 CHOICES = {'stage': ('lixel', 'param'), 'body_model': ('auto', 'smpl', 'mano', 'open_body', 'open_hand'),
            'resnet_type': (18, 34, 50, 101, 152), 'lr_schedule': ('step', 'cosine'), 'optimizer': ('adam', 'adamw'),
-           'amp': ('none', 'bf16', 'fp16')}
+           'amp': ('none', 'bf16', 'fp16'), 'missing_image': ('skip', 'error'), 'h36m_protocol': (1, 2),
+           'pw3d_gender': ('annotated', 'neutral'), 'rootnet_box_format': ('xywh', 'xyxy')}
 POSITIVE = ('resnet_width', 'head_width', 'sigma', 'lr', 'lr_dec_factor', 'train_batch_size', 'test_batch_size',
-            'grad_accum', 'log_every', 'lixel_epochs', 'param_epochs', 'end_epoch_override')
+            'h36m_train_every', 'h36m_test_every', 'fit_limit_mm', 'fit_limit_lixel', 'grad_accum', 'log_every',
+            'lixel_epochs', 'param_epochs', 'end_epoch_override')
 PATHS = ('data_dir', 'human_model_dir', 'output_dir', 'pretrained_backbone', 'synthetic_cache')
 # Derived values that can also be set: the key a user writes -> the field that keeps it (None there: derived).
 SETTABLE = {'lr_dec_epoch': 'lr_dec_epoch_override', 'end_epoch': 'end_epoch_override'}
@@ -48,6 +49,17 @@ class Config:
     output_dir: str = str(ROOT / 'output')  # folder for log, model_dump, result and vis
     body_model: str = 'auto'  # auto (by the data sets), smpl, mano, open_body, open_hand
     use_gt_info: bool = False  # test boxes and root depths from the annotations, not from the RootNet files
+    rootnet_box_format: str = 'xywh'  # of the boxes in the RootNet files: xywh, or xyxy for two corners
+    exclude: list[str] = field(default_factory=list)  # pictures left out of the test, by name or by the end of the path
+    missing_image: str = 'skip'  # a picture that cannot be read in training: skip takes another one, error stops
+    fit_limit_mm: float = 25.0  # a body fitted farther from the 3-D joints than this is not learnt from, millimetres
+    fit_limit_lixel: float = 3.0  # the same for 2-D joints, lixels
+    h36m_protocol: int = 2  # Human3.6M: 1 trains on subjects 1 5 6 7 8 9, tests on 11; 2: on 1 5 6 7 8, tests on 9 11
+    h36m_train_every: int = 5  # Human3.6M: every n-th frame for training
+    h36m_test_every: int = 64  # Human3.6M: every n-th frame for testing
+    h36m_train_cameras: list[int] = field(default_factory=list)  # Human3.6M: cameras for training; empty: all
+    h36m_test_cameras: list[int] = field(default_factory=lambda: [4])  # Human3.6M: cameras for testing; empty: all
+    pw3d_gender: str = 'annotated'  # 3DPW: body of the target mesh: annotated (male or female), neutral
     synthetic_train_size: int = 50000  # samples in one epoch of Synthetic's training split
     synthetic_test_size: int = 500  # samples of its validation and test splits
     synthetic_max_heading: float = 75.0  # degrees between a synthetic person's heading and the camera; 180: all round
@@ -221,11 +233,12 @@ def _check_values(values, source):
     for key in POSITIVE:
         if values[key] is not None and values[key] <= 0:
             raise UserError(f'{source}{key}={values[key]}: must be above 0')
+    known = sorted(path.stem for path in ROOT.glob('data/*/*.py') if path.stem == path.parent.name)
     for name in (*values['trainset_3d'], *values['trainset_2d'], values['testset']):
-        if name not in DATASETS:
-            near = difflib.get_close_matches(name, DATASETS, n=1)
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
             hint = f' (did you mean {near[0]}?)' if near else ''
-            raise UserError(f'{source}unknown data set "{name}"{hint}: one of {", ".join(DATASETS)}')
+            raise UserError(f'{source}unknown data set "{name}"{hint}: one of {", ".join(known)}')
 
 
 cfg = Config()

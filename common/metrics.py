@@ -1,0 +1,48 @@
+"""Errors of joints and meshes: pure functions over a batch, in the unit of their input."""
+import numpy as np
+from scipy.spatial import cKDTree
+
+from common.utils.transforms import rigid_align
+
+
+def point_errors(pred, target):
+    """Distance of each point: pred, target (B, N, 3) -> (B, N)."""
+    return np.linalg.norm(np.asarray(pred, np.float64) - target, axis=-1)
+
+
+def root_aligned_errors(pred, target, pred_root, target_root):
+    """Distance of each point after both sets are moved to their own root.
+
+    pred, target: (B, N, 3). pred_root, target_root: (B, 3). Returns (B, N); the mean over N is MPJPE (Mean Per Joint
+    Position Error) for joints and MPVPE for the vertices of a mesh.
+    """
+    return point_errors(pred - pred_root[:, None], np.asarray(target, np.float64) - target_root[:, None])
+
+
+def aligned_errors(pred, target):
+    """Distance of each point after the best similarity (scale, rotation without reflection, translation).
+
+    pred, target: (B, N, 3) -> (B, N); the mean over N is PA-MPJPE (Procrustes-aligned) or PA-MPVPE.
+    """
+    return point_errors(rigid_align(pred, target), target)
+
+
+def f_score(pred, target, threshold):
+    """F-score of two point clouds: the harmonic mean of the share of predicted points that have a target point within
+    `threshold`, and the other way round. pred (B, N, 3), target (B, M, 3) -> (B,) in 0..1."""
+    scores = np.zeros(len(pred))
+    for b, (p, t) in enumerate(zip(pred, target, strict=True)):
+        precision = (cKDTree(t).query(p)[0] < threshold).mean()
+        recall = (cKDTree(p).query(t)[0] < threshold).mean()
+        scores[b] = 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.
+    return scores
+
+
+def auc(errors, limit, steps=100):
+    """Area under the curve of correct points (PCK) for thresholds from 0 to `limit`, normalised to 0..1.
+
+    errors: (B, N) in the unit of `limit`. Returns (B,), whose mean is the AUC of the whole set.
+    """
+    thresholds = np.linspace(0, limit, steps)
+    correct = (np.asarray(errors)[..., None] <= thresholds).mean(-2)
+    return (correct[..., 1:] + correct[..., :-1]).mean(-1) / 2

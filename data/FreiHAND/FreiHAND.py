@@ -1,0 +1,106 @@
+"""FreiHAND: right hands, a MANO hand in camera metres. The test is a prediction file, scored on a server or here."""
+import zipfile
+
+import numpy as np
+
+from common import metrics
+from common.errors import UserError
+from common.utils.transforms import rigid_align
+from data.files import read_coco, read_json
+from data.joint_set import MANO
+from data.mesh_dataset import MeshDataset
+from data.mesh_errors import MM, mesh_errors
+from data.report import save_result
+from data.sample import Camera, Fit, Sample
+
+TRUTH = ('evaluation_xyz.json', 'evaluation_verts.json')  # released later: joints and vertices of the test pictures
+THRESHOLDS = (5, 15)  # millimetres, of the F-scores
+AUC_LIMIT = 50.       # millimetres
+
+
+class FreiHAND(MeshDataset):
+    joint_set = MANO
+    allow_flip = False
+    fit_models = ('mano',)
+    zero_large_betas = False
+    splits = ('train', 'test')
+    suspect = 'data/freihand_*_data.json'
+    rootnet = ('rootnet_output/bbox_root_freihand_output.json', 'image_id', 1.)
+
+    def load(self):
+        split = 'train' if self.training else 'eval'
+        records = read_coco(self.folder / 'data' / f'freihand_{split}_coco.json', 'the list of pictures', ('db_idx',))
+        content = read_json(self.folder / 'data' / f'freihand_{split}_data.json', 'cameras and hands')
+        self.picture_num = len(records)
+        self.truth = None if self.training else self._read_truth(len(records))
+        for number, (image, annotation) in enumerate(records):
+            data = content[str(image['db_idx'])]
+            camera, hand = data['cam_param'], data.get('mano_param')
+            lens = Camera(np.float32(camera['focal']), np.float32(camera['princpt']))
+            shape, path = (image['height'], image['width']), f'{self.folder}/data/{image["file_name"]}'
+            joints = None if self.truth is None else self.truth[0][number]
+            bbox, depth = self.boxes.get(image['id'], annotation['bbox'], shape, lens,
+                                         None if joints is None else float(joints[MANO.root_idx, 2]), path)
+            if bbox is not None:
+                yield Sample(path, shape, bbox, lens, root_depth=depth, ann_id=annotation['id'],
+                             fit=hand and Fit(*(np.float32(hand[k]) for k in ('pose', 'shape', 'trans')),
+                                              R=np.float32(camera['R']), t=np.float32(camera['t'])),
+                             extra={'number': number})
+
+    def _read_truth(self, count):
+        """(N, 21, 3) joints and (N, 778, 3) vertices of the released ground truth, metres; None if it is not there."""
+        paths = [next((p for p in (self.folder / 'data' / name, self.folder / name) if p.is_file()), None)
+                 for name in TRUTH]
+        if None in paths:
+            return None
+        truth = [np.asarray(read_json(path, 'the ground truth of the test'), np.float32) for path in paths]
+        for path, array, points in zip(paths, truth, (21, 778), strict=True):
+            if array.shape != (count, points, 3):
+                raise UserError(f'{path} has the shape {array.shape}, expected ({count}, {points}, 3)')
+        return truth
+
+    def compare(self, meshes, target_mesh, target_joints, start):
+        """Errors where the truth is known, and joint_out (B, 21, 3), mesh_out (B, 778, 3): metres in camera space.
+
+        The parametric mesh is root-relative: it is put where the root of the lixel mesh is.
+        """
+        joints = {name: self.eval_joints.regress(mesh) for name, mesh in meshes.items()}
+        root = joints['lixel'][:, MANO.root_idx, None]
+        results = {}
+        for name, mesh in meshes.items():
+            shift = 0 if name == 'lixel' else root - joints[name][:, MANO.root_idx, None]
+            ending = '' if name == 'lixel' else f'_{name}'
+            results[f'joint_out{ending}'], results[f'mesh_out{ending}'] = joints[name] + shift, mesh + shift
+        if self.truth is not None:
+            rows = [self.samples[start + i].extra['number'] for i in range(len(root))]
+            for name, mesh in meshes.items():
+                scores = _scores(mesh, joints[name], *(array[rows] for array in self.truth), self.eval_joints)
+                results.update({f'{metric}_{name}': value for metric, value in scores.items()})
+        return results
+
+    def print_eval_result(self, results):
+        """Write pred.json and its zip for the server (and pred_param.json in the param stage), then report.
+
+        UserError: not exactly one prediction per picture.
+        """
+        for ending in ('', '_param'):
+            if f'joint_out{ending}' in results:
+                self._write_predictions(f'pred{ending}', results[f'joint_out{ending}'], results[f'mesh_out{ending}'])
+        return super().print_eval_result({k: v for k, v in results.items() if '_out' not in k})
+
+    def _write_predictions(self, name, joints, meshes):
+        if len(joints) != self.picture_num:
+            raise UserError(f'FreiHAND: {len(joints)} predictions for {self.picture_num} pictures: the server needs '
+                            f'exactly one of each')
+        path = save_result(self.cfg.output_dir, name, [joints.tolist(), meshes.tolist()])
+        with zipfile.ZipFile(path.with_suffix('.zip'), 'w', zipfile.ZIP_DEFLATED) as archive:
+            archive.write(path, 'pred.json')
+        print(f'wrote {path} and {path.with_suffix(".zip")}: joints and vertices, metres in camera space')
+
+
+def _scores(mesh, joints, true_joints, true_mesh, eval_joints):
+    """All errors of a batch of hands; the F-scores and the AUC (joints, 0 to 50 mm) after alignment."""
+    aligned_mesh = rigid_align(mesh, true_mesh)
+    scores = {f'f_{limit}': metrics.f_score(aligned_mesh, true_mesh, limit / MM) for limit in THRESHOLDS}
+    scores['auc'] = metrics.auc(metrics.aligned_errors(joints, true_joints) * MM, AUC_LIMIT)
+    return mesh_errors(mesh, joints, true_joints, true_mesh, eval_joints) | scores

@@ -1,0 +1,79 @@
+"""Boxes of people, and for tests the depths of their roots: from the annotations, or from RootNet's file."""
+import functools
+import logging
+
+import numpy as np
+
+from common.utils.preprocessing import looks_like_corners, process_bbox
+from common.utils.transforms import depth_from_box
+from data.files import RootNetFile
+
+log = logging.getLogger(__name__)
+
+
+class Boxes:
+    """Gives a loader the box of each sample, and keeps count of those that cannot be used.
+
+    dataset: MeshDataset, of which the settings, the load check and the class attribute `rootnet` are used.
+    """
+
+    def __init__(self, dataset):
+        self.dataset, self.cfg, self.check = dataset, dataset.cfg, dataset.check
+        self.depth_source = 'annotations'
+
+    def get(self, key, bbox, img_shape, camera=None, true_depth=None, where=''):
+        """(box, root depth) of a sample: in training `annotated` and None, else `for_test`."""
+        if self.dataset.training:
+            return self.annotated(bbox, img_shape, where), None
+        return self.for_test(key, bbox, img_shape, camera, true_depth, where)
+
+    def annotated(self, bbox, img_shape, where):
+        """Processed box (4,) float32 of an annotated one (4,) xywh; None, counted, if it is empty or off the picture.
+
+        img_shape: (height, width). where: names the record in messages.
+        """
+        height, width = img_shape
+        box = process_bbox(bbox, width, height, self.cfg.input_img_shape)
+        if box is None:
+            empty = np.isfinite(bbox).all() and bbox[2] * bbox[3] <= 0
+            self.check.skip('empty box, sample skipped' if empty else 'box off the picture, sample skipped', where,
+                            suspicious=not empty)
+        elif looks_like_corners(bbox, width, height):
+            self.check.skip('box leaves the picture by more than half its size: two corners taken for x, y, width, '
+                            'height?', where)
+        return box
+
+    def for_test(self, key, bbox, img_shape, camera, true_depth=None, where=''):
+        """(box (4,) float32, root depth in metres) of a test sample; (None, None) if it has no usable box.
+
+        From RootNet's file, unless use_gt_info=true; then `bbox` and `true_depth` count. A depth that neither of them
+        knows is estimated: a box of bbox_3d_size metres, at this depth, is seen as large as the processed box; but it
+        stays None where the test item carries a target mesh, which knows it.
+        """
+        entry = self.rootnet.by_key.get(str(key)) if self.rootnet else None
+        if entry is not None:
+            return entry
+        if self.rootnet:
+            self.check.skip('not in the RootNet file, annotated box used', where)
+        box = self.annotated(bbox, img_shape, where)
+        if box is None:
+            return None, None
+        if self.cfg.use_gt_info and (true_depth is not None or self.dataset.mesh_target_at_test):
+            return box, true_depth
+        if not self.rootnet:
+            self.depth_source = 'estimate from the box'
+        return box, depth_from_box(box, camera.focal, self.cfg.bbox_3d_size)
+
+    @functools.cached_property
+    def rootnet(self):
+        """The RootNetFile, or None where it is not wanted or not there; the latter with a notice."""
+        if self.cfg.use_gt_info or self.dataset.rootnet is None:
+            return None
+        name, key, unit = self.dataset.rootnet
+        path = self.dataset.folder / name
+        if not path.is_file():
+            log.warning('%s: %s is missing: annotated boxes and depths estimated from their size take its place '
+                        '(use_gt_info=true: annotated depths)', self.dataset.name, path)
+            return None
+        self.depth_source = 'RootNet file'
+        return RootNetFile(path, key, unit, self.cfg.rootnet_box_format)

@@ -1,0 +1,117 @@
+"""Checks while a data set is loaded: what makes no sense is masked or skipped, counted, and reported once."""
+import logging
+import os
+from collections import Counter
+
+import numpy as np
+
+from common.errors import UserError
+from common.utils.preprocessing import crop_affine
+from data.target import fit_error, is_plausible, place_fit
+
+log = logging.getLogger(__name__)
+CHECKED = 1000     # samples looked at closely: their pictures and meshes
+MAX_SHARE = 0.05   # of them that may be bad
+MAX_BAD = 2        # bad samples that a set of any size may have
+
+
+class LoadCheck:
+    """Looks at the samples of one data set on their way into the list.
+
+    name: of the data set. suspect: the file to name when too many are bad. rules: TargetRules, or None where fits are
+    not used. missing_image: 'error' or 'skip'.
+    """
+
+    def __init__(self, name, suspect, rules, missing_image):
+        self.name, self.suspect, self.rules, self.missing_image = name, suspect, rules, missing_image
+        self.counts, self.first = Counter(), {}
+        self.seen, self.bad, self.fits, self.rejected = 0, 0, 0, 0
+
+    def skip(self, why, where, suspicious=False):
+        """Count something that is left out. suspicious: so many of these stop the run."""
+        self.counts[why] += 1
+        self.first.setdefault(why, where)
+        if suspicious and self.seen < CHECKED:
+            self.seen += 1
+            self.bad += 1
+
+    def filter(self, samples):
+        """The samples that can be used, their bad parts masked; a report at the end. UserError: too many are bad."""
+        for sample in samples:
+            problem = self._problem(sample) or self._mask_joints(sample) or self._mask_fit(sample)
+            if problem:
+                self.skip(problem, f'{sample.img_path}, id {sample.ann_id}', suspicious=True)
+            elif self.seen < CHECKED:
+                self.seen += 1
+            if self.seen == CHECKED:
+                self._stop_if_too_many()
+            if not (problem and problem.endswith('skipped')):
+                yield sample
+        self._stop_if_too_many()
+        self._report()
+
+    def _problem(self, sample):
+        """Why a sample cannot be used at all, or None."""
+        height, width = sample.img_shape
+        x, y, w, h = sample.bbox
+        if not (np.isfinite(sample.bbox).all() and w > 0 and h > 0 and -w < x < width and -h < y < height):
+            return 'box off the picture, sample skipped'
+        if sample.root_depth is not None and not (np.isfinite(sample.root_depth) and sample.root_depth > 0):
+            return 'root depth not above 0, sample skipped'
+        if self.seen < CHECKED and not os.path.exists(sample.img_path):
+            if self.missing_image == 'error':
+                raise UserError(f'{self.name}: the picture {sample.img_path} is missing (missing_image=skip: train '
+                                f'without it)')
+            self.skip('picture missing', sample.img_path)
+        return None
+
+    def _mask_joints(self, sample):
+        """Take out joints that cannot be; returns what was wrong, or None."""
+        present = [a for a in (sample.joint_img, sample.joint_cam) if a is not None]
+        finite = np.all([np.isfinite(a).all(1) for a in present], axis=0)
+        if sample.joint_cam is not None and (sample.joint_cam[finite, 2] <= 0).any():
+            sample.joint_img = sample.joint_cam = sample.joint_valid = None
+            return 'joints behind the camera, masked'
+        if np.all(finite):
+            return None
+        valid = np.ones((len(finite), 1), np.float32) if sample.joint_valid is None else sample.joint_valid
+        sample.joint_valid = valid * finite[:, None]
+        for joints in present:
+            joints[~finite] = 0
+        return 'joints not finite, masked'
+
+    def _mask_fit(self, sample):
+        """Take out a fit that cannot be; returns what was wrong, or None."""
+        fit, rules = sample.fit, self.rules
+        if fit is None:
+            return None
+        if not all(np.isfinite(v).all() for v in (fit.pose, fit.shape, fit.trans, fit.R, fit.t) if v is not None):
+            sample.fit = None
+            return 'fit not finite, masked'
+        if rules is None or self.seen >= CHECKED:
+            return None
+        placed = place_fit(sample, rules.body)
+        if not is_plausible(placed.vertices, placed.camera, sample.img_shape, rules.codec.bbox_3d_size):
+            sample.fit = None
+            return 'mesh of impossible size or place, masked'
+        self.fits += 1
+        if rules.fit_check:
+            img2bb_trans = crop_affine(sample.bbox, 1, 0, rules.codec.input_img_shape)
+            error = fit_error(placed, sample, False, img2bb_trans, rules)
+            self.rejected += error > rules.fit_check.limit
+        return None
+
+    def _stop_if_too_many(self):
+        if self.bad > max(MAX_BAD, MAX_SHARE * self.seen):
+            raise UserError(f'{self.name}: {self.bad} of the first {self.seen} samples make no sense '
+                            f'({self._counted()}); suspect {self.suspect}')
+
+    def _report(self):
+        if self.counts:
+            log.warning('%s: %s', self.name, self._counted())
+        if self.rejected:
+            log.warning('%s: %d of the first %d fits are too far from the annotated joints to be used', self.name,
+                        self.rejected, self.fits)
+
+    def _counted(self):
+        return '; '.join(f'{count} x {why} (first: {self.first[why]})' for why, count in self.counts.items())
