@@ -185,7 +185,8 @@ def forged_array(shape, dtype='f8', data=b''):
 @pytest.mark.parametrize('stored', (
     forged_array((2 ** 40,)), forged_array((2 ** 20, 2 ** 20)), forged_array((-1, 3)),
     forged_array((3,), data=b'x' * 23), forged_array((1,), 'O8', b'x' * 8), forged_array((1,), 'V8', b'x' * 8),
-    forged_array(None), {'v_template': 'text'}, {'v_template': [1, 2]}, {'v_template': Call(Global('__builtin__', 'object'), ())}))
+    forged_array(None), {'v_template': 'text'}, {'v_template': [1, 2]},
+    {'v_template': Call(Global('__builtin__', 'object'), ())}))
 def test_array_that_is_none(tmp_path, stored):
     refused(write(tmp_path / 'model.pkl', dump(stored, 2)))
 
