@@ -22,6 +22,7 @@ from common.demo.detector import Detector
 from common.demo.predictor import Predictor
 from common.demo.record import JointReader
 from common.demo.sources import BoxSource, find_inputs, is_video
+from common.demo.video import video
 from common.device import devices
 from common.errors import UserError, run_main
 from common.human_model import get_human_model
@@ -55,7 +56,7 @@ def main(argv=None):
         joints=joint_reader(predictor.human_model, args.joint_set), box_size_m=cfg.bbox_3d_size, focal=args.focal,
         princpt=args.princpt, root_depth=args.root_depth, smooth=args.smooth)
     if is_video(inputs[0]):
-        return run.video(inputs[0], source, predictor, settings)
+        return video(inputs[0], source, predictor, settings)
     return run.pictures(inputs, source, predictor, settings)
 
 

@@ -70,29 +70,28 @@ def header(origin, camera, joints):
               'R': np.eye(3).tolist(), 't': [0., 0., 0.]}
     model = {'snapshot': origin.snapshot, 'stage': origin.stage, 'body_model': origin.body_model,
              'gender': origin.gender, 'left_hand': origin.mirrored}
+    if origin.stage == 'lixel':
+        units = {k: v for k, v in units.items() if not k.startswith('param') and k not in ('pose', 'betas', 'trans')}
     return {'source': origin.source, 'width': origin.size[1], 'height': origin.size[0], 'model': model,
             'camera': camera, 'joint_names': list(joints.names), 'skeleton': [list(pair) for pair in joints.skeleton],
             'units': units}
 
 
-def json_text(origin, camera, joints, people):
-    """The record of a picture as JSON; vertices are left to result.npz and the OBJ files.
-
-    Joints are objects {name: [x, y] or [x, y, z]} in the order of `joint_names`.
-    """
-    record = header(origin, camera, joints)
-    kept = set()
-    record['people'] = []
-    for number, person in enumerate(people):
-        entry = {'id': number, 'depth_source': person.depth_source}
-        for key, value in person_arrays(person, joints, camera).items():
-            if 'vertices' in key:
-                continue
-            kept.add(key)
+def person_entry(number, person, joints, camera):
+    """One person's part of result.json. Joints are objects {name: [x, y] or [x, y, z]} in the order of their set;
+    vertices are left to result.npz and the OBJ files."""
+    entry = {'id': number, 'depth_source': person.depth_source}
+    for key, value in person_arrays(person, joints, camera).items():
+        if 'vertices' not in key:
             value = np.round(value.astype(float), 8).tolist()
             entry[key] = dict(zip(joints.names, value, strict=True)) if 'joints' in key else value
-        record['people'].append(entry)
-    record['units'] = {k: v for k, v in record['units'].items() if k in kept | {'focal', 'princpt'}}
+    return entry
+
+
+def json_text(origin, camera, joints, people):
+    """The record of a picture as JSON."""
+    record = header(origin, camera, joints)
+    record['people'] = [person_entry(number, person, joints, camera) for number, person in enumerate(people)]
     return compact(record)
 
 

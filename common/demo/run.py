@@ -46,10 +46,11 @@ class Settings:
                             'for each')
         return self.root_depth * (count if len(self.root_depth) == 1 else 1)
 
-    def place(self, predictions, size):
-        """Predictions of one picture of `size` (height, width) -> its Camera and list of Person."""
+    def place(self, predictions, size, camera=None):
+        """Predictions of one picture of `size` (height, width) -> its Camera (chosen unless given), list of Person."""
         depths = self.root_depths(len(predictions))
-        camera = choose_camera(predictions, size, self.box_size_m, self.focal, self.princpt, depths)
+        if camera is None:
+            camera = choose_camera(predictions, size, self.box_size_m, self.focal, self.princpt, depths)
         depths = depths or [None] * len(predictions)
         return camera, [place(p, camera, self.box_size_m, d) for p, d in zip(predictions, depths, strict=True)]
 

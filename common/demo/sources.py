@@ -102,13 +102,13 @@ class Video:
     def __init__(self, path):
         self.path = Path(path)
         reader = cv2.VideoCapture(str(path))
-        opened, _ = reader.read()
+        opened, first = reader.read()
         if not opened:
             raise UserError(f'{path}: not a video that OpenCV can read (or broken)')
         self.frames = max(int(reader.get(cv2.CAP_PROP_FRAME_COUNT)), 1)
         fps = reader.get(cv2.CAP_PROP_FPS)
         self.fps = fps if np.isfinite(fps) and fps > 0 else 25.
-        self.size = int(reader.get(cv2.CAP_PROP_FRAME_HEIGHT)), int(reader.get(cv2.CAP_PROP_FRAME_WIDTH))
+        self.size = first.shape[:2]
         reader.release()
 
     def __iter__(self):

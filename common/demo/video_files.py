@@ -1,0 +1,81 @@
+"""The files of a video's results, written frame by frame: record, arrays and overlay videos."""
+import contextlib
+
+import cv2
+import numpy as np
+
+from common.demo.record import compact
+from common.demo.rows import RowFile, write_npz
+from common.errors import UserError
+from common.utils import vis
+
+
+class FrameRecord(contextlib.AbstractContextManager):
+    """result.json of a video: the header, and `frames`, a list of {frame, people}."""
+
+    def __init__(self, path, head):
+        self._file = open(path, 'w', encoding='utf-8')
+        self._file.write(compact(head).rstrip()[:-1].rstrip() + ',\n "frames": [')
+        self._first = True
+
+    def add(self, frame, people):
+        """people: what `record.person_entry` says of each."""
+        self._file.write(('\n' if self._first else ',\n') + compact({'frame': frame, 'people': people}).rstrip())
+        self._first = False
+
+    def __exit__(self, *exception):
+        self._file.write('\n]}\n')
+        self._file.close()
+
+
+class FrameArrays(contextlib.AbstractContextManager):
+    """result.npz of a video: one row per person and frame. Vertices wait in files of `folder`, all else in memory."""
+
+    def __init__(self, folder):
+        self.folder, self.rows, self.files = folder, [], {}
+
+    def add(self, frame, person, arrays):
+        """arrays: what `record.person_arrays` says of one person in one frame."""
+        self.rows.append({'frame': np.int32(frame), 'person': np.int32(person)})
+        for key, value in arrays.items():
+            if 'vertices' not in key:
+                self.rows[-1][key] = value
+                continue
+            if key not in self.files:
+                self.files[key] = RowFile(self.folder / f'{key}.tmp', value.shape)
+            self.files[key].append(value)
+
+    def column(self, key):
+        """(N, ...) array of one key over all rows."""
+        return np.stack([row[key] for row in self.rows])
+
+    def write(self, path, extra):
+        """Write the npz, with further arrays {name: array}."""
+        write_npz(path, {key: self.column(key) for key in self.rows[0]} | extra, self.files)
+
+    def __exit__(self, *exception):
+        for rows in self.files.values():
+            rows.close()
+
+
+class OverlayVideos(contextlib.AbstractContextManager):
+    """`rendered_mesh_<kind>.mp4` for each of `kinds`. size (height, width). UserError if OpenCV cannot write mp4."""
+
+    def __init__(self, folder, kinds, fps, size):
+        code = cv2.VideoWriter.fourcc(*'mp4v')
+        self.writers = {kind: cv2.VideoWriter(str(folder / f'rendered_mesh_{kind}.mp4'), code, fps, size[::-1])
+                        for kind in kinds}
+        if not all(writer.isOpened() for writer in self.writers.values()):
+            raise UserError('this OpenCV cannot write mp4 videos: pip install opencv-python-headless')
+
+    def add(self, image, people, numbers, camera, faces):
+        """Draw the people of one frame (H, W, 3) RGB, each in the colour of its number."""
+        colors = [vis.person_color(number) for number in numbers]
+        for kind, writer in self.writers.items():
+            meshes = [getattr(person, f'{kind}_cam') for person in people]
+            drawn = vis.draw_meshes(image, meshes, faces, camera.focal, camera.princpt, colors)
+            writer.write(cv2.cvtColor(drawn, cv2.COLOR_RGB2BGR))
+
+    def __exit__(self, *exception):
+        for writer in self.writers.values():
+            writer.release()
