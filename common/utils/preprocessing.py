@@ -121,6 +121,8 @@ def crop_image(img, bbox, aug, out_shape):
     if aug.flip:  # mirror and crop in one resampling
         warp = img2bb @ [[-1, 0, img.shape[1] - 1], [0, 1, 0], [0, 0, 1]]
     patch = cv2.warpAffine(img, warp, (out_shape[1], out_shape[0]), flags=cv2.INTER_LINEAR)
-    patch = np.minimum(patch.transpose(2, 0, 1) * (np.asarray(aug.color, np.float32) / 255)[:, None, None], 1)
-    bb2img = cv2.invertAffineTransform(img2bb)
-    return np.ascontiguousarray(patch), img2bb.astype(np.float32), bb2img.astype(np.float32)
+    scaled = np.empty((3, *out_shape), np.float32)
+    for channel, factor, out in zip(cv2.split(patch), aug.color, scaled, strict=True):
+        np.multiply(channel, np.float32(factor / 255), out=out)
+    np.minimum(scaled, 1, out=scaled)
+    return scaled, img2bb.astype(np.float32), cv2.invertAffineTransform(img2bb).astype(np.float32)

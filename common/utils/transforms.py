@@ -1,6 +1,6 @@
 """Cameras, world-to-camera composition of body-model parameters, mirror flips, alignment. Metres, pixels, radians."""
+import cv2
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 
 def world2cam(points, R, t):
@@ -27,8 +27,8 @@ def apply_affine(trans, points):
 
 def rotate_pose(pose, rotation):
     """Axis-angle pose (K*3,) with its root turned by a matrix (3, 3) from the left: the body seen from a new frame."""
-    root = Rotation.from_matrix(rotation) * Rotation.from_rotvec(pose[:3])
-    return np.concatenate([root.as_rotvec(), pose[3:]])
+    root = rotation @ cv2.Rodrigues(np.asarray(pose[:3], np.float64))[0]
+    return np.concatenate([cv2.Rodrigues(root)[0][:, 0], pose[3:]])
 
 
 def world2cam_trans(trans, root_joint, R, t):
