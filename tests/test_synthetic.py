@@ -4,12 +4,14 @@ import multiprocessing
 import cv2
 import numpy as np
 import pytest
+import torch
 
 from common.human_model import get_human_model
 from common.utils.preprocessing import AugParams
 from common.utils.render import rasterise
 from data import build_dataset
 from data.Synthetic.generator import Generator, Rendering
+from data.Synthetic.hand_pose import PARENTS as HAND_PARENTS
 from data.Synthetic.pose import PARENTS, BodyPose, forward_kinematics, rotation_about
 from data.Synthetic.Synthetic import fingerprint
 from data.Synthetic.wardrobe import Wardrobe
@@ -69,7 +71,6 @@ def test_numbers_round_trip(body, drawn):
 
 
 def mesh_of(body, d):
-    import torch
     inputs = [torch.from_numpy(a)[None] for a in (d.pose, d.shape, d.trans)]
     vertices, joints = body(*inputs)
     return vertices[0].numpy(), body.fit_joints(vertices, joints)[0].numpy()
@@ -145,7 +146,6 @@ def test_limbs_really_move(body):
 
 
 def mesh_rest(body):
-    import torch
     vertices, joints = body(torch.zeros(1, 72), torch.zeros(1, 10))
     return vertices[0].numpy(), joints[0].numpy().astype(float)
 
@@ -206,6 +206,50 @@ def test_both_sides_wear_the_same(body):
         assert left.min() < .1 and left.max() > 1.9
     colors = wardrobe.dress(np.random.default_rng(0))
     assert colors.min() >= 0 and colors.max() <= 1 and len(np.unique(colors.round(1), axis=0)) > 3
+
+
+# ---- hands ----
+def test_fingers_curl_into_the_palm_of_a_right_hand():
+    hand = get_human_model('open_hand')
+    generator = Generator(hand)
+    poser, names = generator.pose, hand.joint_set.joints_name
+    for i in range(60):
+        local = poser.sample(np.random.default_rng(i))
+        p = forward_kinematics(local, poser.rest, HAND_PARENTS)
+        palm = local[0] @ poser.palm
+        for finger in (1, 4, 7, 10):
+            base, middle, end = p[finger], p[finger + 1], p[finger + 2]
+            assert bend(base, middle, end) < 125
+            rest = unit(np.diff(poser.rest[finger:finger + 2], axis=0)[0])
+            away = unit(local[0] @ rest)
+            assert unit(middle - base) @ palm > away @ palm - .5  # straight fingers stretch back a little only
+            if bend(base, middle, end) > 40:
+                turned = local[0] @ local[finger] @ poser.palm
+                assert unit(end - middle) @ turned > .4
+    # palm to the camera: seen along the fingers, the index finger of a right hand is on the right
+    near = [generator('train', i, 0) for i in range(30)]
+    upright = [n for n in near if abs(np.ptp(n.joints[[5, 17], 2])) < .03]
+    assert len(upright) > 2
+    for n in upright:
+        x, y = (n.joints[:, :2] / n.joints[:, 2:]).T
+        across, ahead = np.array([x[5] - x[17], y[5] - y[17]]), np.array([x[9] - x[0], y[9] - y[0]])
+        assert across[0] * ahead[1] - across[1] * ahead[0] < 0  # from pinky to index: to the right of the fingers
+    assert names[5] == 'Index_1' and names[17] == 'Pinky_1'
+
+
+def test_hand_data_set():
+    cfg = config('body_model=open_hand', 'synthetic_test_size=3')
+    assert cfg.is_hand
+    train, test = (build_dataset('Synthetic', split, cfg) for split in ('train', 'test'))
+    inputs, targets, meta = train[0]
+    assert inputs['img'].shape == (3, 128, 128) and targets['fit_mesh_img'].shape == (778, 3)
+    assert meta['fit_joint_trunc'][0] == 1 and targets['pose_param'].shape == (48,)
+    train.samples = test.samples
+    outs = {'mesh_coord_img': np.stack([train.get_item(i, None)[1]['fit_mesh_img'] for i in range(3)]),
+            'bb2img_trans': np.stack([test[i][2]['bb2img_trans'] for i in range(3)]),
+            'mesh_coord_cam_target': np.stack([test[i][1]['fit_mesh_coord_cam'] for i in range(3)])}
+    result = test.evaluate(outs, 0)
+    assert result['mpjpe_lixel'].max() < .05 and result['joint_error_lixel'].shape == (3, 21)
 
 
 # ---- the data set ----

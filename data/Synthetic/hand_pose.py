@@ -50,7 +50,7 @@ class HandPose:
         return np.cross(bones, toward)
 
     def sample(self, rng):
-        """Local rotations (16, 3, 3); the root's is a small tilt."""
+        """Local rotations (16, 3, 3); the root's tilts the upright hand."""
         rotations = np.tile(np.eye(3), (16, 1, 1))
         for _ in range(MAX_TRIES):
             _, *curls = GESTURES[list(GESTURES)[rng.choice(len(GESTURES), p=self.weight / self.weight.sum())]]
@@ -59,7 +59,8 @@ class HandPose:
                 self._curl(rng, rotations, finger, rng.uniform(low, high), spread)
             if not self._collide(rotations):
                 break
-        rotations[0] = rotation_about((0, 1, 0), rng.normal(0, 5))
+        rotations[0] = (rotation_about(self.palm, clipped_normal(rng, 0, 25, -60, 60))
+                        @ rotation_about(np.cross(self.palm, self.rest[MIDDLE]), clipped_normal(rng, 0, 15, -40, 40)))
         return rotations
 
     def _curl(self, rng, rotations, finger, curl, spread):
