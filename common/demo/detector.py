@@ -36,6 +36,10 @@ class Detector:
                 'download the file elsewhere and give it with --detector_weights FILE') from error
         if weights:
             self.net.load_state_dict(_read_weights(weights, self.net, name))
+            if name.startswith('keypointrcnn'):  # as torchvision does with the weights that it downloads
+                for module in self.net.modules():
+                    if isinstance(module, torch.nn.BatchNorm2d):
+                        module.eps = 0.
         self.net.eval().to(device)
         self.device, self.threshold, self.limit = device, threshold, limit
 
@@ -54,6 +58,7 @@ class Detector:
 
 
 def _read_weights(path, net, name):
+    """The state dict in a file, checked. Published files come from frozen BatchNorm layers, which count no batches."""
     try:
         state = torch.load(path, map_location='cpu', weights_only=True)
     except OSError as error:
@@ -61,6 +66,8 @@ def _read_weights(path, net, name):
     except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
         raise UserError(f'--detector_weights {path}: not a file of PyTorch weights') from error
     expected = net.state_dict()
+    if isinstance(state, dict):
+        state = {k: v for k, v in expected.items() if k.endswith('num_batches_tracked')} | state
     if not isinstance(state, dict) or set(state) != set(expected) or any(
             state[k].shape != v.shape for k, v in expected.items()):
         raise UserError(f'--detector_weights {path}: not the weights of {name} (--detector names the other one)')

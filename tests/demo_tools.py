@@ -1,0 +1,45 @@
+"""A snapshot of a very small random network, pictures and videos, for the tests of the demo."""
+import cv2
+import numpy as np
+import torch
+
+from common import checkpoint, snapshot_meta
+from common.human_model import get_human_model
+from main.model import get_model
+from tests.tiny import tiny_config
+
+
+def write_snapshot(path, *overrides):
+    """A random network's snapshot; its answers spread over the crop instead of sitting in the middle."""
+    config = tiny_config(path.parent, 'stage=param', *overrides)
+    torch.manual_seed(0)
+    human_model = get_human_model(config.human_model)
+    model = get_model(config, human_model, 'test')
+    with torch.no_grad():
+        for head in (model.pose_net, model.mesh_net):
+            for name, weight in head.named_parameters():
+                if name.startswith('conv_') and name.endswith('weight') and weight.ndim == 3:
+                    weight.mul_(300)
+    content = {'epoch': 0, 'network': checkpoint.pack_network(model),
+               'meta': snapshot_meta.record(config, human_model, 0)}
+    checkpoint.write(path, content)
+    return path
+
+
+def blobs(height, width, seed=0):
+    """A colourful picture (H, W, 3) uint8 RGB."""
+    small = np.random.default_rng(seed).integers(0, 255, (9, 11, 3), np.uint8)
+    return cv2.resize(small, (width, height), interpolation=cv2.INTER_CUBIC)
+
+
+def write_picture(path, height=240, width=180, seed=0):
+    cv2.imwrite(str(path), blobs(height, width, seed)[..., ::-1])
+    return path
+
+
+def write_video(path, frames, height=48, width=64):
+    writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*'MJPG'), 25, (width, height))
+    for _ in range(frames):
+        writer.write(blobs(height, width)[..., ::-1])
+    writer.release()
+    return path
