@@ -1,0 +1,70 @@
+"""Mesh surgery: the main component, fewer faces, and values carried over to the new vertices."""
+from collections import Counter
+
+import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
+
+
+def compact(faces, *per_vertex):
+    """Drop unused vertices. faces (F, 3), arrays (V, ...) -> faces (F, 3), arrays (V', ...)."""
+    used, faces = np.unique(faces, return_inverse=True)
+    return faces.reshape(-1, 3), *(values[used] for values in per_vertex)
+
+
+def main_component(faces, vertex_num):
+    """The faces of the largest connected piece."""
+    edges = faces[:, [[0, 1], [1, 2]]].reshape(-1, 2)
+    graph = coo_matrix((np.ones(len(edges)), edges.T), shape=(vertex_num, vertex_num))
+    _, piece = connected_components(graph, directed=False)
+    return faces[piece[faces[:, 0]] == np.bincount(piece[faces[:, 0]]).argmax()]
+
+
+def boundary_edges(faces):
+    """Edges (i, j), i < j, that only one face has: the rim of a hole."""
+    edges = np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
+    return [edge for edge, count in Counter(map(tuple, edges.tolist())).items() if count == 1]
+
+
+def shrink_boundary(vertices, faces, edge_num):
+    """Collapse the shortest edges of the rim until `edge_num` are left. Returns new vertices and faces."""
+    vertices = vertices.copy()
+    while len(edges := boundary_edges(faces)) > edge_num:
+        keep, drop = min(edges, key=lambda edge: np.linalg.norm(vertices[edge[0]] - vertices[edge[1]]))
+        vertices[keep] = (vertices[keep] + vertices[drop]) / 2
+        faces = np.where(faces == drop, keep, faces)
+        distinct = (faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])
+        faces = faces[distinct]
+    faces, vertices = compact(faces, vertices)
+    return vertices, faces
+
+
+class Carry:
+    """Carries values from the vertices of one mesh to the points of another: mean of four, by inverse distance."""
+    def __init__(self, old, new):
+        """old: (V, 3) and new: (V', 3), metres."""
+        distances, self.indices = cKDTree(old).query(new, k=4)
+        weights = 1 / (distances + 1e-5)
+        self.weights = weights / weights.sum(axis=1, keepdims=True)
+
+    def __call__(self, values):
+        """(V, ...) -> (V', ...)"""
+        return np.einsum('vk,vk...->v...', self.weights, values[self.indices])
+
+
+def shape_basis(differences, deviation, smallest=0.):
+    """Shape components from example displacements, as SMPL has them.
+
+    differences: (V, 3, N) displacements. Returns (V, 3, 10): orthogonal directions, the first one displacing the
+    vertices by `deviation` metres (root mean square) per unit of its parameter, the others less, by their share in
+    the examples but no less than `smallest` of the first. Zero where there are fewer than 10.
+    """
+    flat = differences.reshape(-1, differences.shape[2])
+    directions, sizes, _ = np.linalg.svd(flat, full_matrices=False)
+    sizes = sizes[:10] / sizes[0]
+    directions = directions[:, :10].reshape(*differences.shape[:2], -1)
+    spread = np.sqrt((directions ** 2).sum(axis=1).mean(axis=0))
+    basis = np.zeros((*differences.shape[:2], 10))
+    basis[:, :, :len(sizes)] = directions / spread * deviation * np.maximum(sizes, smallest)
+    return basis
