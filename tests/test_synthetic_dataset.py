@@ -1,0 +1,119 @@
+"""The data set Synthetic: targets that sit on the picture, stored pictures, evaluation."""
+import cv2
+import numpy as np
+import pytest
+
+from common.human_model import get_human_model
+from common.utils.preprocessing import AugParams
+from common.utils.render import rasterise
+from data import build_dataset
+from data.Synthetic.generator import Rendering
+from data.Synthetic.Synthetic import fingerprint
+from tests.synthetic_tools import config, mesh_of
+
+
+@pytest.fixture(scope='module')
+def body():
+    return get_human_model('open_body')
+
+
+@pytest.mark.parametrize('aug', [None, AugParams(.8, 25.), AugParams(1.2, -50., (.9, 1.1, 1.), True)])
+def test_targets_sit_on_the_augmented_picture(body, aug):
+    """The silhouette of the mesh target covers the person that was cut out: compared on a white person on black."""
+    dataset = build_dataset('Synthetic', 'train', config())
+    for i in range(3):
+        sample = dataset.samples[i]
+        d = Rendering(sample.extra['img'], sample.fit.pose, sample.fit.shape, sample.fit.trans, sample.camera.focal,
+                      sample.camera.princpt, sample.bbox, sample.joint_cam)
+        vertices, _ = mesh_of(body, d)
+        mask = rasterise(vertices, body.face, np.ones_like(vertices), d.focal, d.princpt, (160, 160), 2)[1]
+        dataset.load_image = lambda _, mask=mask: np.uint8(mask[..., None].repeat(3, 2) * 255)
+        inputs, targets, meta = dataset.get_item(i, aug)
+        assert meta['is_valid_fit'] == 1 and meta['is_3D'] == 1
+        mesh = targets['fit_mesh_img'] * (4, 4, 1) + (0, 0, 1000)  # lixels to pixels; z: nearly parallel rays
+        mesh[:, :2] *= mesh[:, 2:]
+        seen = rasterise(mesh, body.face, np.ones_like(mesh), (1., 1.), (0., 0.), (128, 128), 2)[1] > .5
+        cut = inputs['img'][2] > .5
+        assert (seen & cut).sum() / (seen | cut).sum() > .93
+        np.testing.assert_allclose(targets['orig_joint_img'], targets['fit_joint_img'], atol=1e-3)
+        np.testing.assert_allclose(targets['orig_joint_cam'], targets['fit_joint_cam'], atol=1e-5)
+
+
+def test_store_equals_drawing_on_the_fly(tmp_path):
+    fresh = build_dataset('Synthetic', 'train', config())
+    stored = build_dataset('Synthetic', 'train', config('synthetic_cache=true', tmp_path=tmp_path))
+    assert len(stored) == 6
+    for i in range(6):
+        a, b = fresh.samples[i], stored.samples[i]
+        jpeg = cv2.imencode('.jpg', a.extra['img'][..., ::-1], (cv2.IMWRITE_JPEG_QUALITY, 95))[1]
+        np.testing.assert_array_equal(cv2.imdecode(jpeg, cv2.IMREAD_COLOR)[..., ::-1], b.extra['img'])
+        assert np.abs(a.extra['img'].astype(int) - b.extra['img']).mean() < 8
+        for name in ('pose', 'shape', 'trans'):
+            np.testing.assert_array_equal(getattr(a.fit, name), getattr(b.fit, name))
+        np.testing.assert_array_equal(a.joint_cam, b.joint_cam)
+        np.testing.assert_array_equal(a.bbox, b.bbox)
+    item, again = stored.get_item(1, None), fresh.get_item(1, None)
+    for part, other in zip(item[1:], again[1:], strict=True):
+        for key in part:
+            np.testing.assert_array_equal(part[key], other[key])
+
+
+def test_store_is_made_once_and_again_when_it_is_damaged_or_settings_change(tmp_path):
+    def folders():
+        return sorted(p for p in (tmp_path / 'cache').iterdir() if p.is_dir())
+
+    settings = ('synthetic_cache=true', 'synthetic_train_size=3')
+    first = build_dataset('Synthetic', 'train', config(*settings, tmp_path=tmp_path)).samples[2]
+    folder, = folders()
+    time = (folder / 'pictures.bin').stat().st_mtime_ns
+    build_dataset('Synthetic', 'train', config(*settings, tmp_path=tmp_path))
+    assert (folder / 'pictures.bin').stat().st_mtime_ns == time
+    (folder / 'pictures.bin').write_bytes((folder / 'pictures.bin').read_bytes()[:-100])
+    again = build_dataset('Synthetic', 'train', config(*settings, tmp_path=tmp_path)).samples[2]
+    np.testing.assert_array_equal(first.extra['img'], again.extra['img'])
+    for change in ('seed=1', 'synthetic_max_heading=180', 'synthetic_img_size=96', 'synthetic_train_size=2'):
+        build_dataset('Synthetic', 'train', config(*settings, change, tmp_path=tmp_path))
+    assert len(folders()) == 5
+
+
+def test_store_made_by_several_processes_is_the_same(tmp_path):
+    one = build_dataset('Synthetic', 'test', config('synthetic_cache=true', tmp_path=tmp_path / 'a'))
+    two = build_dataset('Synthetic', 'test', config('synthetic_cache=true', 'num_thread=2', tmp_path=tmp_path / 'b'))
+    for i in range(len(one)):
+        np.testing.assert_array_equal(one.samples[i].extra['img'], two.samples[i].extra['img'])
+
+
+def test_perfect_prediction_has_no_error(body):
+    dataset = build_dataset('Synthetic', 'test', config('synthetic_test_size=3'))
+    train = build_dataset('Synthetic', 'train', config('synthetic_train_size=3'))
+    train.samples = dataset.samples
+    items = [dataset[i] for i in range(3)]
+    outs = {'mesh_coord_img': np.stack([train.get_item(i, None)[1]['fit_mesh_img'] for i in range(3)]),
+            'bb2img_trans': np.stack([item[2]['bb2img_trans'] for item in items]),
+            'mesh_coord_cam_target': np.stack([item[1]['fit_mesh_coord_cam'] for item in items])}
+    outs['mesh_coord_cam'] = outs['mesh_coord_cam_target'] - dataset.samples[0].joint_cam[0]
+    result = dataset.evaluate(outs, 0)
+    for name in ('mpjpe_lixel', 'pa_mpjpe_lixel', 'mpjpe_param'):
+        assert result[name].shape == (3,) and result[name].max() < .1
+
+
+def test_fingerprint_tells_bodies_apart(body):
+    other = get_human_model('open_body')
+    assert fingerprint(other) == fingerprint(body)
+    other.weights = other.weights * 1.0001
+    assert fingerprint(other) != fingerprint(body)
+
+
+def test_hand_data_set():
+    cfg = config('body_model=open_hand', 'synthetic_test_size=3')
+    assert cfg.is_hand
+    train, test = (build_dataset('Synthetic', split, cfg) for split in ('train', 'test'))
+    inputs, targets, meta = train[0]
+    assert inputs['img'].shape == (3, 128, 128) and targets['fit_mesh_img'].shape == (778, 3)
+    assert meta['fit_joint_trunc'][0] == 1 and targets['pose_param'].shape == (48,)
+    train.samples = test.samples
+    outs = {'mesh_coord_img': np.stack([train.get_item(i, None)[1]['fit_mesh_img'] for i in range(3)]),
+            'bb2img_trans': np.stack([test[i][2]['bb2img_trans'] for i in range(3)]),
+            'mesh_coord_cam_target': np.stack([test[i][1]['fit_mesh_coord_cam'] for i in range(3)])}
+    result = test.evaluate(outs, 0)
+    assert result['mpjpe_lixel'].max() < .05 and result['joint_error_lixel'].shape == (3, 21)
