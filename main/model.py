@@ -1,0 +1,151 @@
+"""I2L-MeshNet: picture -> joints -> mesh in lixels -> body-model parameters (paper, figure 2)."""
+import torch
+from torch import nn
+
+from common.nets.layer import init_head
+from common.nets.lixel import LixelHead
+from common.nets.loss import MeshLoss, heatmap_loss, masked_l1
+from common.nets.module import ParamRegressor, Pose2Feat
+from common.nets.resnet import ResNetBackbone
+
+
+class Model(nn.Module):
+    """The whole network; its state-dict names are the published ones.
+
+    Args:
+        human_model: HumanModel (its tensors follow the device, and never enter a state dict).
+        stage: 'lixel' trains all but the parameter regressor, 'param' the regressor alone on the frozen rest.
+        resnet_type, resnet_width, head_width, hm_shape, sigma: see Config.
+        normal_loss_weight, heatmap_loss_weight, orig_joint_loss, freeze_bn: see Config.
+    """
+
+    def __init__(self, human_model, stage, resnet_type=50, resnet_width=64, head_width=256, hm_shape=(64, 64, 64), sigma=2.5,
+                 normal_loss_weight=0.1, heatmap_loss_weight=0., orig_joint_loss=True, freeze_bn=False):
+        super().__init__()
+        self.stage, self.sigma, self.freeze_bn = stage, sigma, freeze_bn
+        self.normal_loss_weight, self.heatmap_loss_weight, self.orig_joint_loss = normal_loss_weight, heatmap_loss_weight, orig_joint_loss
+        joints, self.human_model = human_model.joint_num, human_model
+        self.pose_backbone = ResNetBackbone(resnet_type, resnet_width)
+        channels = self.pose_backbone.out_channels
+        self.pose_net = LixelHead(joints, channels, head_width, hm_shape)
+        self.pose2feat = Pose2Feat(joints, hm_shape, sigma, resnet_width)
+        self.mesh_backbone = ResNetBackbone(resnet_type, resnet_width)
+        self.mesh_net = LixelHead(human_model.vertex_num, channels, head_width, hm_shape)
+        self.param_regressor = ParamRegressor(joints, human_model.kinematic_joint_num)
+        self.mesh_loss = MeshLoss(human_model.face)
+        for head in (self.pose_net, self.pose2feat, self.mesh_net, self.param_regressor):
+            init_head(head)
+
+    @property
+    def lixel_modules(self):
+        """The modules that predict lixels, frozen in the param stage."""
+        return [self.pose_backbone, self.pose_net, self.pose2feat, self.mesh_backbone, self.mesh_net]
+
+    @property
+    def trainable_modules(self):
+        """The modules whose parameters the optimiser of this stage gets."""
+        return self.lixel_modules if self.stage == 'lixel' else [self.param_regressor]
+
+    def train(self, mode=True):
+        """Train mode; the frozen nets of the param stage too (their BatchNorm averages move, as in the published
+        training), unless `freeze_bn` asks for them to stay as they are."""
+        super().train(mode)
+        if mode and self.stage == 'param' and self.freeze_bn:
+            for module in self.lixel_modules:
+                module.eval()
+        return self
+
+    def predict_lixels(self, img, log_prob=False):
+        """(B, 3, H, W) picture in 0..1 -> joints (B, J, 3) and mesh (B, V, 3) in lixels, and the joints' log-probabilities."""
+        if img.device.type == 'cuda' or img.dtype == torch.float32:  # float64 channels_last is slow on a CPU
+            img = img.contiguous(memory_format=torch.channels_last)
+        stem, feat = self.pose_backbone(img)
+        joint, logps = self.pose_net(feat, log_prob=True) if log_prob else (self.pose_net(feat), None)
+        _, feat = self.mesh_backbone(self.pose2feat(stem, joint), skip_early=True)
+        return joint, self.mesh_net(feat), logps
+
+    def predict_params(self, joint_img_from_mesh):
+        """(B, J, 3) lixels -> pose (B, K * 3), shape (B, 10), root-relative mesh (B, V, 3) and joints (B, J, 3) in metres."""
+        pose, shape = self.param_regressor(joint_img_from_mesh.detach())
+        with torch.autocast(pose.device.type, enabled=False):
+            mesh, _ = self.human_model(pose, shape, None)
+            joint = self.human_model.joint_regressor.to(mesh.dtype) @ mesh
+        root = joint[:, self.human_model.root_joint_idx, None]
+        return pose, shape, mesh - root, joint - root
+
+    def forward(self, inputs, targets, meta_info, mode):
+        """One batch.
+
+        Args:
+            inputs: `img` (B, 3, H, W), RGB in 0..1.
+            targets, meta_info: what data/target.py builds; in test mode whatever the data set gives (may be empty).
+            mode: 'train' or 'test'.
+        Returns:
+            train: {loss name: (B,) per-sample means}; test: {`joint_coord_img` (B, J, 3) and `mesh_coord_img` (B, V, 3)
+            lixels; in the param stage `mesh_coord_cam` (B, V, 3) root-relative metres, `pose_param`, `shape_param`;
+            `bb2img_trans` and `mesh_coord_cam_target` where given}.
+        """
+        with_maps = mode == 'train' and self.stage == 'lixel' and self.heatmap_loss_weight > 0
+        with torch.set_grad_enabled(self.stage == 'lixel' and mode == 'train'):
+            joint, mesh, logps = self.predict_lixels(inputs['img'], with_maps)
+        with torch.autocast(mesh.device.type, enabled=False):
+            joint_from_mesh = self.human_model.joint_regressor.to(mesh.dtype) @ mesh
+        if mode == 'train' and self.stage == 'lixel':
+            return self.lixel_losses(joint, mesh, joint_from_mesh, logps, targets, meta_info)
+        if mode == 'train':
+            return self.param_losses(*self.predict_params(joint_from_mesh), targets, meta_info)
+        out = {'joint_coord_img': joint, 'mesh_coord_img': mesh}
+        if self.stage == 'param':
+            out['pose_param'], out['shape_param'], out['mesh_coord_cam'], _ = self.predict_params(joint_from_mesh)
+        if 'bb2img_trans' in meta_info:
+            out['bb2img_trans'] = meta_info['bb2img_trans']
+        if 'fit_mesh_coord_cam' in targets:
+            out['mesh_coord_cam_target'] = targets['fit_mesh_coord_cam']
+        return out
+
+    def lixel_losses(self, joint, mesh, joint_from_mesh, logps, targets, meta):
+        """The seven losses of the lixel stage, each (B,)."""
+        fit_valid = meta['is_valid_fit'][:, None, None]
+        fit_mask = meta['fit_joint_trunc'] * fit_valid
+        mesh_mask = meta['fit_mesh_trunc'] * fit_valid
+        three_d = torch.ones_like(meta['is_3D'])
+        orig_mask = meta['orig_joint_trunc'] * torch.stack([three_d, three_d, meta['is_3D']], 1)[:, None]
+        normal, edge = self.mesh_loss(mesh, targets['fit_mesh_img'], mesh_mask)
+        losses = {'joint_fit': masked_l1(joint, targets['fit_joint_img'], fit_mask),
+                  'mesh_fit': masked_l1(mesh, targets['fit_mesh_img'], mesh_mask),
+                  'mesh_joint_fit': masked_l1(joint_from_mesh, targets['fit_joint_img'], fit_mask),
+                  'mesh_normal': normal * self.normal_loss_weight, 'mesh_edge': edge}
+        if self.orig_joint_loss:  # without these two the mesh is smoother (and its joints a little less exact)
+            losses['joint_orig'] = masked_l1(joint, targets['orig_joint_img'], orig_mask)
+            losses['mesh_joint_orig'] = masked_l1(joint_from_mesh, targets['orig_joint_img'], orig_mask)
+        if logps is not None:
+            loss = heatmap_loss(logps, targets['fit_joint_img'], fit_mask.expand(-1, -1, 3), self.sigma / 2)
+            losses['joint_heatmap'] = loss * self.heatmap_loss_weight
+        return losses
+
+    def param_losses(self, pose, shape, mesh, joint, targets, meta):
+        """The four losses of the param stage, each (B,)."""
+        fit_valid = meta['is_valid_fit'][:, None]
+        orig_mask = meta['orig_joint_valid'] * meta['is_3D'][:, None, None]
+        return {'pose_param': masked_l1(pose, targets['pose_param'], fit_valid),
+                'shape_param': masked_l1(shape, targets['shape_param'], fit_valid),
+                'joint_orig_cam': masked_l1(joint, targets['orig_joint_cam'], orig_mask),
+                'joint_fit_cam': masked_l1(joint, targets['fit_joint_cam'], fit_valid[:, :, None])}
+
+
+def get_model(cfg, human_model, mode):
+    """The network of a configuration.
+
+    Args:
+        cfg: Config (or anything with its network fields and `stage`).
+        human_model: HumanModel.
+        mode: 'train' or 'test'; in train mode of the lixel stage, without `continue_train`, both backbones start from
+            ImageNet unless `pretrained_backbone` is false (UserError when the weights cannot be had).
+    """
+    model = Model(human_model, cfg.stage, resnet_type=cfg.resnet_type, resnet_width=cfg.resnet_width, head_width=cfg.head_width,
+                  hm_shape=tuple(cfg.output_hm_shape), sigma=cfg.sigma, normal_loss_weight=cfg.normal_loss_weight,
+                  heatmap_loss_weight=cfg.heatmap_loss_weight, orig_joint_loss=cfg.orig_joint_loss, freeze_bn=cfg.freeze_bn)
+    if mode == 'train' and cfg.stage == 'lixel' and not cfg.continue_train and cfg.pretrained_backbone:
+        model.pose_backbone.load_imagenet(cfg.pretrained_backbone)
+        model.mesh_backbone.load_state_dict(model.pose_backbone.state_dict())
+    return model
