@@ -39,11 +39,11 @@ def draw_meshes(img, meshes, faces, focal, princpt, colors=None, alpha=0.9, supe
     shades = np.concatenate([shade(v, faces, c) for v, c in zip(meshes, colors, strict=True)])
     vertices = np.concatenate(meshes).astype(np.float32)
     faces = np.concatenate([faces + i * len(meshes[0]) for i in range(len(meshes))])
-    height, width = img.shape[:2]
-    rows = max(STRIP // (width * supersample ** 2), 1)
-    for top in range(0, height, rows):
-        strip = out[top:top + rows]
-        center = (princpt[0], princpt[1] - top)
+    x0, y0, x1, y1 = _seen_box(vertices, focal, princpt, img.shape[:2])
+    rows = max(STRIP // max((x1 - x0) * supersample ** 2, 1), 1)
+    for top in range(y0, y1, rows):
+        strip = out[top:min(top + rows, y1), x0:x1]
+        center = (princpt[0] - x0, princpt[1] - top)
         rgb, coverage = rasterise(vertices, faces, shades, focal, center, strip.shape[:2], supersample)
         drawn = strip * (1 - alpha * coverage[..., None]) + rgb * (255 * alpha)
         strip[:] = np.clip(drawn + 0.5, 0, 255).astype(np.uint8)
@@ -117,6 +117,17 @@ def obj_text(vertices, faces):
     vertex_lines = '\n'.join(f'v {x:.6f} {y:.6f} {z:.6f}' for x, y, z in np.asarray(vertices).tolist())
     face_lines = '\n'.join(f'f {a} {b} {c}' for a, b, c in (np.asarray(faces) + 1).tolist())
     return f'# metres, camera space: x right, y down, z forward\n{vertex_lines}\n{face_lines}\n'
+
+
+def _seen_box(vertices, focal, princpt, size):
+    """x0, y0, x1, y1 (exclusive): the part of a picture of `size` (height, width) that vertices can be seen in."""
+    front = vertices[np.isfinite(vertices).all(1) & (vertices[:, 2] > 0)].astype(np.float64)
+    if not len(front):
+        return 0, 0, 0, 0
+    pixels = front[:, :2] / front[:, 2:] * focal + princpt
+    low = np.clip(np.floor(pixels.min(0)) - 1, 0, size[::-1]).astype(int)
+    high = np.clip(np.ceil(pixels.max(0)) + 2, 0, size[::-1]).astype(int)
+    return *low.tolist(), *high.tolist()
 
 
 def _drawable(pixels):
