@@ -28,6 +28,13 @@ class Dtype(Record):
     """A numpy.dtype. Arguments: ('f8', ...); state: (version, byte order, ...)."""
 
 
+class Encoded(Record):
+    """_codecs.encode(text, 'latin1'): bytes as Python 3 writes them at protocol 2 and below. Arguments: those two.
+
+    Encoded only when an array needs it: a forged file could ask for the bytes of one long text many times.
+    """
+
+
 class Chumpy(Record):
     """A chumpy array; its values are state['x']."""
 
@@ -80,6 +87,7 @@ def _from_bytes(data, dtype, shape, order):
         raise ValueError('an array of something other than numbers')
     byte_order = dtype.state[1] if dtype.state else '<'
     number = np.dtype(dtype.args[0]).newbyteorder(byte_order if byte_order in ('<', '>') else '=')
+    data = data.args[0] if isinstance(data, Encoded) else data
     data = data.encode('latin1') if isinstance(data, str) else data   # Python 2 wrote its bytes as a string
     if len(data) != number_of_elements(shape) * number.itemsize:
         raise ValueError('an array whose data does not fit its shape')

@@ -7,7 +7,7 @@ error and not with all the memory.
 """
 import pickle
 
-from common.human_model.records import Array, Buffer, Chumpy, CscMatrix, CsrMatrix, Dtype, Record, Select
+from common.human_model.records import Array, Buffer, Chumpy, CscMatrix, CsrMatrix, Dtype, Encoded, Record, Select
 
 MAX_INSTRUCTIONS = 300_000   # the official files have some thousands
 
@@ -23,11 +23,6 @@ def _new_record(cls, base, _):
     return cls()
 
 
-def _latin1_bytes(text, _):
-    """_codecs.encode(text, 'latin1'): how Python 3 writes bytes at protocol 2 and below."""
-    return text.encode('latin1')
-
-
 def _no_set(*_):
     """Sets are bookkeeping of chumpy that nobody reads."""
     return None
@@ -36,7 +31,7 @@ def _no_set(*_):
 def _allowed_globals():
     """{(module, name): stand-in} under the names of Python 2 and 3, of old and new NumPy and SciPy."""
     allowed = {
-        ('numpy', 'ndarray'): NumpyArrayType, ('numpy', 'dtype'): Dtype, ('_codecs', 'encode'): _latin1_bytes,
+        ('numpy', 'ndarray'): NumpyArrayType, ('numpy', 'dtype'): Dtype, ('_codecs', 'encode'): Encoded,
         ('chumpy', 'Ch'): Chumpy, ('chumpy.ch', 'Ch'): Chumpy, ('chumpy.reordering', 'Select'): Select}
     for module in ('numpy.core', 'numpy._core'):
         allowed[f'{module}.multiarray', '_reconstruct'] = Array
