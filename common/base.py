@@ -66,10 +66,9 @@ class Trainer(Base):
         super().__init__(config, 'train_logs')
         random_state.seed_all(config.seed)
         self.human_model, sets = self.open_data()
-        self.dataset = mix(sets['3d'], sets['2d'])
+        self.dataset = mix(sets['3d'], sets['2d'], config.seed)
         self.batches = TrainBatches(len(self.dataset), config.train_batch_size * len(self.devices), config.seed,
                                     distributed.rank(), distributed.world_size(), config.grad_accum)
-        self.train_loader = self.loader(EpochView(self.dataset), self.batches)
         self.model = get_model(config, self.human_model, 'train').to(self.device)
         self.parameters = freeze_and_collect(self.model)
         self.optimizer = make_optimizer(config.optimizer, self.parameters, config.lr, config.weight_decay)
@@ -119,19 +118,20 @@ class Trainer(Base):
         """Run to the end of the stage. Returns False when SIGTERM or Ctrl-C ended it early, with a snapshot."""
         if self.epoch >= self.schedule.end_epoch:
             self.logger.info(f'nothing to do: the {self.cfg.stage} stage ends at epoch {self.schedule.end_epoch}')
+        loader = self.loader(EpochView(self.dataset), self.batches)  # local: its processes end with this function
         with StopRequest() as stop:
             while self.epoch < self.schedule.end_epoch:
-                self.train_epoch(stop)
+                self.train_epoch(loader, stop)
                 self.save()
                 if distributed.any_rank(stop):
                     return False
         return True
 
-    def train_epoch(self, stop):
+    def train_epoch(self, loader, stop):
         """From self.step to the end of the epoch, or to a request to stop; moves self.epoch and self.step."""
         self.batches.set_position(self.epoch, self.step)
         self.net.train()
-        batches, steps = iter(self.train_loader), self.batches.steps
+        batches, steps = iter(loader), self.batches.steps
         with Monitor(self.logger, self.epoch, self.schedule.end_epoch, self.step, steps, self.cfg.log_every) as monitor:
             for step in range(self.step, steps):
                 lr = self.schedule.at(self.epoch, step)
@@ -180,11 +180,11 @@ class Trainer(Base):
         self.logger.info(f'wrote {path}')
 
 
-def mix(sets_3d, sets_2d):
+def mix(sets_3d, sets_2d, seed):
     """One data set of all: 3-D sets in a row, 2-D sets in a row, both mixed in equal parts."""
-    groups = [sets[0] if len(sets) == 1 else MultipleDatasets(sets, make_same_len=False)
+    groups = [sets[0] if len(sets) == 1 else MultipleDatasets(sets, make_same_len=False, seed=seed)
               for sets in (sets_3d, sets_2d) if sets]
-    return groups[0] if len(groups) == 1 else MultipleDatasets(groups, make_same_len=True)
+    return groups[0] if len(groups) == 1 else MultipleDatasets(groups, make_same_len=True, seed=seed)
 
 
 class Tester(Base):

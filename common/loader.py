@@ -9,6 +9,9 @@ from torch.utils.data import DataLoader, Dataset
 from common.errors import UserError
 
 
+GRACE = 20  # seconds a loader process lives on after SIGTERM
+
+
 class EpochView(Dataset):
     """A data set indexed by (epoch, index), so that worker processes kept alive know which epoch they serve."""
 
@@ -68,9 +71,13 @@ def shard(length, batch, rank=0, world=1):
 
 
 def init_worker(worker_id):
-    """One thread per loader process; signals are for the main process, which ends its workers itself."""
+    """One thread per loader process, which outlives a signal so that the main process can finish its step.
+
+    Ctrl-C in a terminal and a batch system's SIGTERM reach all processes of a run, not just the main one.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if hasattr(signal, 'alarm'):
+        signal.signal(signal.SIGTERM, lambda *_: signal.alarm(GRACE))
     cv2.setNumThreads(0)
     torch.set_num_threads(1)
 
