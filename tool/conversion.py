@@ -14,17 +14,6 @@ CHUNK = 1 << 22  # characters that iter_json_list reads at a time
 SEPARATOR = re.compile(r'[\s,]*')
 
 
-def read_json(path, what):
-    """The content of a JSON file. UserError says `what` the file is for if it is missing or broken."""
-    try:
-        with open(path, encoding='utf-8') as file:
-            return json.load(file)
-    except FileNotFoundError:
-        raise UserError(f'{path} is missing: {what}') from None
-    except (OSError, ValueError) as error:
-        raise UserError(f'{path} cannot be read ({error}): {what}') from error
-
-
 def iter_json_list(path, what):
     """Yield the elements of the list that a JSON file holds, one at a time, in the memory of a few elements.
 

@@ -45,7 +45,7 @@ class FreiHAND(MeshDataset):
                 yield Sample(path, shape, bbox, lens, root_depth=depth, ann_id=annotation['id'],
                              fit=hand and Fit(*(np.float32(hand[k]) for k in ('pose', 'shape', 'trans')),
                                               R=np.float32(camera['R']), t=np.float32(camera['t'])),
-                             extra={'number': number})
+                             extra={'number': number, 'image_id': image['id']})
 
     def _read_truth(self, count):
         """(N, 21, 3) joints and (N, 778, 3) vertices of the released ground truth, metres; None if it is not there."""

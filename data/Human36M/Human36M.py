@@ -55,7 +55,7 @@ class Human36M(MeshDataset):
             yield Sample(
                 path, shape, bbox, lens, cam2pixel(joint_cam, lens.focal, lens.princpt)[:, :2], joint_cam,
                 fit=fit and Fit(array(fit['pose']), array(fit['shape']), array(fit['trans']), R=R, t=t),
-                root_depth=depth, ann_id=annotation['id'])
+                root_depth=depth, ann_id=annotation['id'], extra={'image_id': image['id']})
 
 
 def _nested(tree, image):

@@ -55,7 +55,8 @@ class MSCOCO(MeshDataset):
             path, size, camera = f'{images}/{image["file_name"]}', (image['height'], image['width']), _camera(image)
             bbox, depth = self.boxes.for_test(person['id'], person['bbox'], size, camera, where=path)
             if bbox is not None:
-                yield Sample(path, size, bbox, camera, root_depth=depth, ann_id=person['id'])
+                yield Sample(path, size, bbox, camera, root_depth=depth, ann_id=person['id'],
+                             extra={'image_id': image['id']})
 
 
 def _is_usable(pair):

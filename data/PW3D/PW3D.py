@@ -10,15 +10,17 @@ from data.sample import Camera, Fit, Sample
 
 class PW3D(MeshDataset):
     mesh_target_at_test = True
+    stem = '3DPW'  # of the annotation files
     suspect = 'data/3DPW_*.json'
     rootnet = ('rootnet_output/bbox_root_pw3d_output.json', 'ann_id', 1.)
 
     def load(self):
-        self.protocol = f'3DPW {self.split}, {self.cfg.pw3d_gender} gender'
+        self.protocol = f'{self.stem} {self.split}, {self.cfg.pw3d_gender} gender'
         images = next((path for path in (self.folder / 'data' / 'imageFiles', self.folder / 'imageFiles')
                        if path.is_dir()), self.folder / 'data' / 'imageFiles')
-        for image, person in read_coco(self.folder / 'data' / f'3DPW_{self.split}.json', 'people and their SMPL bodies',
-                                       ('sequence', 'cam_param'), ('smpl_param',)):
+        file = self.folder / 'data' / f'{self.stem}_{self.split}.json'
+        records = read_coco(file, 'people and their SMPL bodies', ('sequence', 'cam_param'), ('smpl_param',))
+        for image, person in records:
             camera = Camera(*(np.float32(image['cam_param'][key]) for key in ('focal', 'princpt')))
             param, shape = person['smpl_param'], (image['height'], image['width'])
             path = str(Path(images, image['sequence'], image['file_name']))

@@ -33,7 +33,6 @@ from tool.conversion import (
     iter_json_list,
     move_fits,
     numbers,
-    read_json,
     rigid_motion,
     tight_box,
     write_json,
@@ -167,8 +166,8 @@ def convert_evaluation(raw):
 
     Boxes come from the released ground truth; without it they are the whole picture.
     """
-    cameras = [camera(k) for k in read_json(raw / 'evaluation_K.json', 'the camera matrices of FreiHAND')]
-    scales = read_json(raw / 'evaluation_scale.json', 'the bone lengths of FreiHAND')
+    cameras = [camera(k) for k in iter_json_list(raw / 'evaluation_K.json', 'the camera matrices of FreiHAND')]
+    scales = list(iter_json_list(raw / 'evaluation_scale.json', 'the bone lengths of FreiHAND'))
     if len(scales) != len(cameras):
         raise UserError(f'{raw}: {len(scales)} scales and {len(cameras)} camera matrices in the evaluation lists')
     size = image_size(raw / 'evaluation' / 'rgb')

@@ -1,0 +1,117 @@
+"""What the records of annotation files look like, and the search for the first one that does not.
+
+A schema is one of: a tuple, the shape of an array of finite numbers (several allowed shapes: a list of tuples); a
+set, the allowed values; a type, such as `int` or `str`; a dictionary, the schema of each key that must be there.
+"""
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+def find_problem(value, schema, name='it'):
+    """What is wrong with a value, as a text that begins with its name, or None."""
+    if isinstance(schema, dict):
+        if not isinstance(value, dict):
+            return f'{name} is no dictionary'
+        for key, part in schema.items():
+            if key not in value:
+                return f'{name} has no {key}'
+            problem = find_problem(value[key], part, key if name == 'it' else f'{name}.{key}')
+            if problem:
+                return problem
+        return None
+    if isinstance(schema, set):
+        return None if isinstance(value, str) and value in schema else f'{name} is {value!r}, not {" or ".join(schema)}'
+    if isinstance(schema, type):
+        return None if isinstance(value, schema) else f'{name} is {value!r}, no {schema.__name__}'
+    return _array_problem(value, schema if isinstance(schema, list) else [schema], name)
+
+
+def _array_problem(value, shapes, name):
+    try:
+        array = np.asarray(value, np.float64)
+    except (TypeError, ValueError):
+        return f'{name} is no array of numbers'
+    if array.shape not in shapes:
+        return f'{name} has the shape {array.shape}, expected {" or ".join(map(str, shapes))}'
+    return None if np.isfinite(array).all() else f'{name} is not finite'
+
+
+@dataclass(frozen=True)
+class Coco:
+    """A file in COCO's layout: "images" and "annotations", lists of dictionaries with ids."""
+    image: dict = field(default_factory=dict)
+    annotation: dict = field(default_factory=dict)
+
+    def first_problem(self, content):
+        """The first bad record, by its id, and what is wrong with it; None if all are good."""
+        problem = find_problem(content, dict(images=list, annotations=list), 'the file')
+        if problem:
+            return problem
+        image = dict(id=(), file_name=str, width=(), height=(), **self.image)
+        annotation = dict(id=(), image_id=(), bbox=(4,), **self.annotation)
+        known = set()
+        for kind, schema in (('image', image), ('annotation', annotation)):
+            for record in content[f'{kind}s']:
+                problem = find_problem(record, schema)
+                if not problem and kind == 'annotation' and record['image_id'] not in known:
+                    problem = f'image_id {record["image_id"]} is not among the images'
+                if problem:
+                    return f'{kind} {_id(record)}: {problem}'
+                if kind == 'image':
+                    known.add(record['id'])
+        return None if content['annotations'] else 'the file has no annotations'
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """Dictionaries in dictionaries, such as {subject: {action: record}}: a level for each name in `keys`."""
+    keys: tuple[str, ...]
+    record: object
+
+    def first_problem(self, content):
+        """As Coco.first_problem."""
+        return self._search(content, self.keys, '')
+
+    def _search(self, content, keys, place):
+        if not keys:
+            problem = find_problem(content, self.record)
+            return problem and f'{place.strip()}: {problem}'
+        if not isinstance(content, dict):
+            return f'{place or "the file"} is no dictionary of one {keys[0]} each'.strip()
+        return next(filter(None, (self._search(value, keys[1:], f'{place} {keys[0]} {key}')
+                                  for key, value in content.items())), None)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A list of records, each named by the value of `key`."""
+    key: str
+    record: dict
+
+    def first_problem(self, content):
+        """As Coco.first_problem."""
+        if not isinstance(content, list):
+            return 'the file is no list'
+        for record in content:
+            problem = find_problem(record, {self.key: (), **self.record})
+            if problem:
+                return f'{self.key} {_id(record, self.key)}: {problem}'
+        return None
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """A list of arrays of one shape."""
+    shape: tuple[int, ...]
+
+    def first_problem(self, content):
+        """As Coco.first_problem; an array is named by its place in the list."""
+        if not isinstance(content, list):
+            return 'the file is no list'
+        problems = (find_problem(array, self.shape, f'element {i}') for i, array in enumerate(content))
+        return next(filter(None, problems), None)
+
+
+def _id(record, key='id'):
+    return record.get(key, 'without an id') if isinstance(record, dict) else repr(record)[:40]

@@ -1,0 +1,82 @@
+"""Boxes and root depths from the annotations, in the form of RootNet's result files: to test without RootNet.
+
+    python tool/rootnet_from_gt.py PW3D              # -> data/PW3D/rootnet_output/bbox_root_pw3d_output.json
+    python tool/rootnet_from_gt.py Human36M --out my_boxes.json h36m_protocol=1
+
+The boxes are the annotated ones, processed as for training. Depths are those of the annotated root joint (3DPW: of the
+Human3.6M pelvis of the annotated body); where a set annotates none (MS COCO, FreiHAND without its released ground
+truth) they are estimated from the size of the box, and the program says so. Results made with true depths belong in no
+comparison with published ones: state it with the number. `use_gt_info=true` gives the same without a file.
+"""
+# ruff: noqa: E402
+import argparse
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+from common.errors import UserError, run_main
+from common.utils.transforms import pixel2cam
+from data import build_dataset, dataset_names
+from data.target import place_fit
+from main.config import Config
+from tool.conversion import numbers, write_json
+
+
+def sets_with_rootnet():
+    """{name: (file, key, metres per unit)} of the data sets whose tests can use RootNet's results."""
+    loaders = {name: getattr(importlib.import_module(f'data.{name}.{name}'), name) for name in dataset_names()}
+    return {name: loader.rootnet for name, loader in loaders.items() if loader.rootnet}
+
+
+def root_position(dataset, sample):
+    """The root joint (3,) of a test sample in camera space, metres; or the middle of the box at its depth."""
+    if dataset.mesh_target_at_test:
+        joints = dataset.eval_joints
+        return joints.regress(place_fit(sample, dataset.body).vertices[None])[0, joints.root]
+    if sample.joint_cam is not None:
+        return sample.joint_cam[dataset.joint_set.root_idx]
+    x, y, w, h = sample.bbox
+    return pixel2cam(np.array([x + w / 2, y + h / 2, sample.root_depth]), sample.camera.focal, sample.camera.princpt)
+
+
+def make_entries(dataset, key, unit):
+    """The list of RootNet entries of a test set: key, bbox (xywh pixels), root_cam in `unit` metres."""
+    entries = []
+    for sample in tqdm(dataset.samples, desc=dataset.name, unit='sample'):
+        ids = {'ann_id': sample.ann_id, **sample.extra}
+        root = np.asarray(root_position(dataset, sample), np.float64) / unit
+        entries.append({key: ids[key], 'bbox': numbers(sample.bbox, 3), 'root_cam': numbers(root)})
+    return entries
+
+
+def main(argv=None):
+    known = sets_with_rootnet()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('name', help=f'data set: {", ".join(known)}')
+    parser.add_argument('overrides', nargs='*', metavar='key=value', help='settings, as for test.py')
+    parser.add_argument('--split', default='test', choices=('validation', 'test'))
+    parser.add_argument('--out', type=Path, help='file to write, default: where the loader looks for it')
+    parser.add_argument('--force', action='store_true', help='replace a file that is there')
+    args = parser.parse_args(argv)
+    if args.name not in known:
+        raise UserError(f'"{args.name}" is no data set whose test uses root depths: one of {", ".join(known)}')
+    file, key, unit = known[args.name]
+    cfg = Config()
+    cfg.override([f'trainset_3d=[{args.name}]', 'trainset_2d=[]', f'testset={args.name}', 'use_gt_info=true',
+                  *args.overrides])
+    out = args.out or Path(cfg.data_dir) / args.name / file
+    if out.exists() and not args.force:
+        raise UserError(f'{out} is there already; --force replaces it, --out writes another')
+    dataset = build_dataset(args.name, args.split, cfg)
+    entries = make_entries(dataset, key, unit)
+    write_json(entries, out)
+    print(f'{out}: {len(entries)} boxes; root depths: {dataset.boxes.depth_source}')
+
+
+if __name__ == '__main__':
+    run_main(main)
