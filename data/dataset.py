@@ -21,7 +21,7 @@ class PackedList:
             packer = zlib.compressobj(level=1, wbits=-15, memLevel=5, zdict=self._common)
             buffer += packer.compress(plain) + packer.flush()
             ends.append(len(buffer))
-        self._bytes = np.frombuffer(bytes(buffer), np.uint8)
+        self._bytes = np.frombuffer(buffer, np.uint8)
         self._starts = np.array([0, *ends], np.int64)
 
     @property
