@@ -225,16 +225,14 @@ class Tester(Base):
             return {}
         rows = [row for part in gathered for row in part]
         results = {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
-        self.dataset.print_eval_result(results)
-        return self.write(results)
+        return self.write(self.dataset.print_eval_result(results))
 
-    def write(self, results):
-        means = {name: float(values.mean()) for name, values in results.items()}
+    def write(self, summary):
+        """Complete the data set's summary by what was tested, save it, and return its means."""
         path = self.output / 'result' / f'{self.cfg.testset}.json'
         path.parent.mkdir(parents=True, exist_ok=True)
-        record = {'testset': self.cfg.testset, 'samples': len(self.dataset), 'snapshot': self.snapshot.name,
-                  'epoch': self.epoch, 'stage': self.cfg.stage, 'metrics': means}
+        record = {**summary, 'snapshot': self.snapshot.name, 'epoch': self.epoch, 'stage': self.cfg.stage}
         path.write_text(json.dumps(record, indent=2) + '\n', encoding='utf-8')
-        self.logger.info(f'{self.cfg.testset}, {len(self.dataset)} samples, {self.snapshot.name} ({self.cfg.stage}): '
-                         + ', '.join(f'{name} {value:.2f}' for name, value in means.items()) + f' -> {path}')
+        means = summary['metrics']
+        self.logger.info(f'{self.snapshot.name} ({self.cfg.stage} stage) on {self.cfg.testset}: {path}')
         return means

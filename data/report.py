@@ -17,9 +17,12 @@ def summarise(results, description, joint_names):
 
     results: {metric: (N, ...)}, with a _lixel or _param ending.
     """
-    means = {name: float(np.mean(v)) for name, v in results.items() if np.ndim(v) == 1}
-    per_joint = {name.removeprefix('joint_error_'): dict(zip(joint_names, np.mean(v, 0).round(2).tolist(), strict=True))
-                 for name, v in results.items() if name.startswith('joint_error')}
+    means = {name: float(np.mean(v, dtype=np.float64)) for name, v in results.items() if np.ndim(v) == 1}
+    per_joint = {}
+    for name, values in results.items():
+        if name.startswith('joint_error'):
+            errors = np.mean(values, 0, dtype=np.float64).round(2).tolist()
+            per_joint[name.removeprefix('joint_error_')] = dict(zip(joint_names, errors, strict=True))
     return {**description, 'metrics': means, 'per_joint_mm': per_joint}
 
 

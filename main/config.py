@@ -17,6 +17,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from common.device import select_gpus
 from common.errors import UserError
+from data import dataset_names
 
 ROOT = Path(__file__).resolve().parent.parent
 PRESETS = ROOT / 'main' / 'configs'
@@ -233,7 +234,7 @@ def _check_values(values, source):
     for key in POSITIVE:
         if values[key] is not None and values[key] <= 0:
             raise UserError(f'{source}{key}={values[key]}: must be above 0')
-    known = sorted(path.stem for path in ROOT.glob('data/*/*.py') if path.stem == path.parent.name)
+    known = dataset_names()
     for name in (*values['trainset_3d'], *values['trainset_2d'], values['testset']):
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)

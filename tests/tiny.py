@@ -62,6 +62,7 @@ class RandomDataset:
 
     def print_eval_result(self, results):
         self.results = results
+        return {'metrics': {name: float(values.mean()) for name, values in results.items()}}
 
 
 def use_random_data(monkeypatch, **options):
