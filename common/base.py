@@ -17,6 +17,7 @@ from common.human_model import get_human_model
 from common.interrupt import StopRequest
 from common.loader import EpochView, TrainBatches, make_loader, shard
 from common.logger import Logger
+from common.missing import report_missing
 from common.monitor import Monitor
 from common.optim import Schedule, freeze_and_collect, make_optimizer
 from common.parallel import accumulating, autocast_dtype, to_device, wrap
@@ -69,6 +70,8 @@ class Trainer(Base):
         self.dataset = mix(sets['3d'], sets['2d'], config.seed)
         self.batches = TrainBatches(len(self.dataset), config.train_batch_size * len(self.devices), config.seed,
                                     distributed.rank(), distributed.world_size(), config.grad_accum)
+        if weights:
+            config.update({'pretrained_backbone': False})
         self.model = get_model(config, self.human_model, 'train').to(self.device)
         self.parameters = freeze_and_collect(self.model)
         self.optimizer = make_optimizer(config.optimizer, self.parameters, config.lr, config.weight_decay)
@@ -88,22 +91,20 @@ class Trainer(Base):
 
     def open_data(self):
         """The body model and {'3d': [...], '2d': [...]} training sets; one UserError for all that is missing."""
-        human_model, sets, missing = None, {'3d': [], '2d': []}, []
+        human_model, sets, errors = None, {'3d': [], '2d': []}, []
         try:
             human_model = self.body_model()
         except UserError as error:
-            missing.append(str(error))
-        for kind, names in (('3d', self.cfg.trainset_3d), ('2d', self.cfg.trainset_2d)):
-            for name in names:
+            errors.append(error)
+        names = {'3d': self.cfg.trainset_3d, '2d': self.cfg.trainset_2d}
+        for kind in names:
+            for name in names[kind]:
                 try:
                     sets[kind].append(build_dataset(name, 'train', self.cfg))
                 except UserError as error:
-                    if str(error) not in missing:
-                        missing.append(str(error))
-        if missing:
-            raise UserError('cannot train, this is missing:\n  ' + '\n  '.join(missing) + '\nAll files and their '
-                            'sources: python tool/check_assets.py. Training without any download: '
-                            'python main/train.py --cfg nano')
+                    errors.append(error)
+        if errors:
+            report_missing(errors, [*names['3d'], *names['2d']], 'train', self.cfg)
         if not sets['3d'] + sets['2d']:
             raise UserError('no training set: name some in trainset_3d and trainset_2d')
         return human_model, sets
@@ -130,6 +131,7 @@ class Trainer(Base):
     def train_epoch(self, loader, stop):
         """From self.step to the end of the epoch, or to a request to stop; moves self.epoch and self.step."""
         self.batches.set_position(self.epoch, self.step)
+        self.model.pose_only = self.epoch < self.cfg.pose_epochs
         self.net.train()
         batches, steps = iter(loader), self.batches.steps
         with Monitor(self.logger, self.epoch, self.schedule.end_epoch, self.step, steps, self.cfg.log_every) as monitor:

@@ -85,6 +85,7 @@ class Config:
     lr_dec_factor: float = 10.0  # divides the learning rate at each lr_dec_epoch ('step')
     lr_schedule: str = 'step'  # step: published; cosine: to zero over the stage
     lixel_epochs: int | None = None  # length of the lixel stage; none: 13 for bodies, 25 for hands
+    pose_epochs: int = 0  # lixel stage: first epochs that train PoseNet alone, several times faster (published: 0)
     param_epochs: int = 5  # length of the param stage, which follows it
     lr_dec_epoch_override: list[int] | None = None  # written lr_dec_epoch=[...]: takes the place of the derived list
     end_epoch_override: int | None = None  # written end_epoch=N: takes the place of the derived end of the stage

@@ -23,6 +23,7 @@ class Model(nn.Module):
                  normal_loss_weight=0.1, heatmap_loss_weight=0., orig_joint_loss=True, freeze_bn=False):
         super().__init__()
         self.stage, self.sigma, self.freeze_bn = stage, sigma, freeze_bn
+        self.pose_only = False  # lixel stage: train the pose half alone (set per epoch by the trainer)
         self.normal_loss_weight, self.heatmap_loss_weight, self.orig_joint_loss = normal_loss_weight, heatmap_loss_weight, orig_joint_loss
         joints, self.human_model = human_model.joint_num, human_model
         self.pose_backbone = ResNetBackbone(resnet_type, resnet_width)
@@ -55,14 +56,21 @@ class Model(nn.Module):
                 module.eval()
         return self
 
-    def predict_lixels(self, img, log_prob=False):
-        """(B, 3, H, W) picture in 0..1 -> joints (B, J, 3) and mesh (B, V, 3) in lixels, and the joints' log-probabilities."""
-        if img.device.type == 'cuda' or img.dtype == torch.float32:  # float64 channels_last is slow on a CPU
+    def predict_joints(self, img):
+        """(B, 3, H, W) picture in 0..1 -> stem feature, joints (B, J, 3) in lixels, log-probabilities of their heat maps.
+
+        The log-probabilities are None unless a loss on them is asked for.
+        """
+        if img.dtype != torch.float64:  # float64 convolutions are slow on channels_last
             img = img.contiguous(memory_format=torch.channels_last)
         stem, feat = self.pose_backbone(img)
-        joint, logps = self.pose_net(feat, log_prob=True) if log_prob else (self.pose_net(feat), None)
+        joint, logps = self.pose_net(feat, log_prob=True) if self.heatmap_loss_weight else (self.pose_net(feat), None)
+        return stem, joint, logps
+
+    def predict_mesh(self, stem, joint):
+        """Stem feature and joints (B, J, 3) in lixels, taken as constants -> mesh (B, V, 3) in lixels."""
         _, feat = self.mesh_backbone(self.pose2feat(stem, joint), skip_early=True)
-        return joint, self.mesh_net(feat), logps
+        return self.mesh_net(feat)
 
     def predict_params(self, joint_img_from_mesh):
         """(B, J, 3) lixels -> pose (B, K * 3), shape (B, 10), root-relative mesh (B, V, 3) and joints (B, J, 3) in metres."""
@@ -85,13 +93,18 @@ class Model(nn.Module):
             lixels; in the param stage `mesh_coord_cam` (B, V, 3) root-relative metres, `pose_param`, `shape_param`;
             `bb2img_trans` and `mesh_coord_cam_target` where given}.
         """
-        with_maps = mode == 'train' and self.stage == 'lixel' and self.heatmap_loss_weight > 0
-        with torch.set_grad_enabled(self.stage == 'lixel' and mode == 'train'):
-            joint, mesh, logps = self.predict_lixels(inputs['img'], with_maps)
+        train_lixels = mode == 'train' and self.stage == 'lixel'
+        if train_lixels and self.pose_only:
+            _, joint, logps = self.predict_joints(inputs['img'])
+            return self.joint_losses(joint, logps, targets, meta_info)
+        with torch.set_grad_enabled(train_lixels):
+            stem, joint, logps = self.predict_joints(inputs['img'])
+            mesh = self.predict_mesh(stem, joint)
         with torch.autocast(mesh.device.type, enabled=False):
             joint_from_mesh = self.human_model.joint_regressor.to(mesh.dtype) @ mesh
-        if mode == 'train' and self.stage == 'lixel':
-            return self.lixel_losses(joint, mesh, joint_from_mesh, logps, targets, meta_info)
+        if train_lixels:
+            return {**self.joint_losses(joint, logps, targets, meta_info),
+                    **self.mesh_losses(mesh, joint_from_mesh, targets, meta_info)}
         if mode == 'train':
             return self.param_losses(*self.predict_params(joint_from_mesh), targets, meta_info)
         out = {'joint_coord_img': joint, 'mesh_coord_img': mesh}
@@ -103,24 +116,27 @@ class Model(nn.Module):
             out['mesh_coord_cam_target'] = targets['fit_mesh_coord_cam']
         return out
 
-    def lixel_losses(self, joint, mesh, joint_from_mesh, logps, targets, meta):
-        """The seven losses of the lixel stage, each (B,)."""
-        fit_valid = meta['is_valid_fit'][:, None, None]
-        fit_mask = meta['fit_joint_trunc'] * fit_valid
-        mesh_mask = meta['fit_mesh_trunc'] * fit_valid
-        three_d = torch.ones_like(meta['is_3D'])
-        orig_mask = meta['orig_joint_trunc'] * torch.stack([three_d, three_d, meta['is_3D']], 1)[:, None]
+    def joint_losses(self, joint, logps, targets, meta):
+        """The losses of PoseNet's joints, each (B,); with `logps` the one on their heat maps too."""
+        fit_mask, orig_mask = lixel_masks(meta)
+        losses = {'joint_fit': masked_l1(joint, targets['fit_joint_img'], fit_mask)}
+        if self.orig_joint_loss:  # without the two *_orig the mesh is smoother, and its joints a little less exact
+            losses['joint_orig'] = masked_l1(joint, targets['orig_joint_img'], orig_mask)
+        if logps is not None:
+            loss = heatmap_loss(logps, targets['fit_joint_img'], fit_mask.expand(-1, -1, 3), self.sigma)
+            losses['joint_heatmap'] = loss * self.heatmap_loss_weight
+        return losses
+
+    def mesh_losses(self, mesh, joint_from_mesh, targets, meta):
+        """The losses of MeshNet's mesh and its joints, each (B,)."""
+        fit_mask, orig_mask = lixel_masks(meta)
+        mesh_mask = meta['fit_mesh_trunc'] * meta['is_valid_fit'][:, None, None]
         normal, edge = self.mesh_loss(mesh, targets['fit_mesh_img'], mesh_mask)
-        losses = {'joint_fit': masked_l1(joint, targets['fit_joint_img'], fit_mask),
-                  'mesh_fit': masked_l1(mesh, targets['fit_mesh_img'], mesh_mask),
+        losses = {'mesh_fit': masked_l1(mesh, targets['fit_mesh_img'], mesh_mask),
                   'mesh_joint_fit': masked_l1(joint_from_mesh, targets['fit_joint_img'], fit_mask),
                   'mesh_normal': normal * self.normal_loss_weight, 'mesh_edge': edge}
-        if self.orig_joint_loss:  # without these two the mesh is smoother (and its joints a little less exact)
-            losses['joint_orig'] = masked_l1(joint, targets['orig_joint_img'], orig_mask)
+        if self.orig_joint_loss:
             losses['mesh_joint_orig'] = masked_l1(joint_from_mesh, targets['orig_joint_img'], orig_mask)
-        if logps is not None:
-            loss = heatmap_loss(logps, targets['fit_joint_img'], fit_mask.expand(-1, -1, 3), self.sigma / 2)
-            losses['joint_heatmap'] = loss * self.heatmap_loss_weight
         return losses
 
     def param_losses(self, pose, shape, mesh, joint, targets, meta):
@@ -131,6 +147,13 @@ class Model(nn.Module):
                 'shape_param': masked_l1(shape, targets['shape_param'], fit_valid),
                 'joint_orig_cam': masked_l1(joint, targets['orig_joint_cam'], orig_mask),
                 'joint_fit_cam': masked_l1(joint, targets['fit_joint_cam'], fit_valid[:, :, None])}
+
+
+def lixel_masks(meta):
+    """Which joint coordinates count: of the fit (B, J, 1), and of the data set (B, J, 3), whose z needs 3-D data."""
+    fit_mask = meta['fit_joint_trunc'] * meta['is_valid_fit'][:, None, None]
+    always = torch.ones_like(meta['is_3D'])
+    return fit_mask, meta['orig_joint_trunc'] * torch.stack([always, always, meta['is_3D']], 1)[:, None]
 
 
 def get_model(cfg, human_model, mode):

@@ -43,7 +43,7 @@ def frame(rng, vertices, size, margin):
 
 def lit(rng, colors, normals):
     """Vertex colours (V, 3) under a main light from the camera's side, a weak second light and ambient light."""
-    ambient, tint = rng.uniform(.3, .6), 1 + rng.normal(0, .04, 3)
+    ambient, tint = rng.uniform(.45, .7), 1 + rng.normal(0, .04, 3)
     shade = np.full(len(normals), ambient, np.float32)
     for strength, spread in ((1 - ambient, .6), (rng.uniform(0, .3), 1.)):
         light = rng.normal(0, spread, 3) + (0, -.5, -1)
@@ -57,12 +57,12 @@ def background(rng, size):
     grid = rng.random((rng.integers(2, 9), rng.integers(2, 9), 3)).astype(np.float32) - .5
     grey = grid.mean(2, keepdims=True) * 1.5
     grid = grey + (grid - grey) * np.float32(rng.uniform(0, 1))
-    img = cv2.resize(clothing_color(rng).astype(np.float32) * .8 + .1 + grid * np.float32(rng.uniform(.1, .7)),
+    img = cv2.resize(clothing_color(rng).astype(np.float32) * .8 + .1 + grid * np.float32(rng.uniform(.05, .4)),
                      (size, size), interpolation=cv2.INTER_CUBIC)
     if rng.random() < .4:
         horizon = int(rng.uniform(.4, .9) * size)
         img[horizon:] = img[horizon:] * .4 + clothing_color(rng).astype(np.float32) * .6
-    for _ in range(rng.integers(0, 8)):
+    for _ in range(rng.integers(0, 5)):
         _shape(rng, img)
     if rng.random() < .5:
         img = cv2.GaussianBlur(img, (0, 0), rng.uniform(.5, 2.5) * size / 160)
@@ -82,7 +82,7 @@ def _shape(rng, img):
         cv2.ellipse(layer, a.tolist(), (b // 2 + 1).tolist(), float(rng.uniform(0, 180)), 0, 360, color, -1)
     else:
         cv2.line(layer, a.tolist(), rng.integers(0, size, 2).tolist(), color, int(rng.integers(1, size // 16)))
-    opacity = rng.uniform(.4, 1)
+    opacity = rng.uniform(.25, .8)
     cv2.addWeighted(layer, opacity, img, 1 - opacity, 0, dst=img)
 
 
@@ -103,5 +103,5 @@ def picture(rng, vertices, faces, colors, focal, princpt, size, hidden_box=None)
     if hidden_box is not None:
         occluder(rng, img, hidden_box)
     img = np.clip(img, 0, 1) ** np.float32(rng.uniform(.8, 1.25))
-    img += rng.standard_normal(img.shape, np.float32) * np.float32(rng.uniform(0, .025))
+    img += rng.standard_normal(img.shape, np.float32) * np.float32(rng.uniform(0, .02))
     return np.clip(img * 255 + .5, 0, 255).astype(np.uint8)

@@ -116,7 +116,7 @@ def hair_color(rng):
 
 def clothing_color(rng):
     """RGB (3,): any hue, from grey to full colour, from dark to light."""
-    hue, saturation, value = rng.uniform(0, 360), rng.beta(1.2, 1.6), rng.uniform(.12, 1)
+    hue, saturation, value = rng.uniform(0, 360), rng.beta(1.2, 1.6), rng.uniform(.25, 1)
     return cv2.cvtColor(np.float32([[[hue, saturation, value]]]), cv2.COLOR_HSV2RGB)[0, 0].astype(np.float64)
 
 
