@@ -83,7 +83,7 @@ class Trainer(Base):
         self.epoch, self.step, self.stage_start = start.epoch, start.step, start.stage_start
         self.schedule = Schedule(config.lr_schedule, config.lr, config.lr_dec_factor, config.lr_dec_epoch,
                                  self.stage_start, self.stage_end(), self.batches.steps, config.warmup_iters)
-        self.net = wrap(self.model, self.devices, config.amp, config.compile, config.sync_bn)
+        self.net = wrap(self.model, self.devices, config.amp, config.compile, config.sync_bn, config.pose_epochs > 0)
         self.logger.info(report.settings(config))
         self.logger.write_json('config.json', config.resolved())
         counts = {type(d).__name__: len(d) for kind in sets.values() for d in kind}

@@ -2,7 +2,6 @@
 import os
 import subprocess
 import sys
-import warnings
 
 import torch
 
@@ -61,7 +60,7 @@ def select_gpus(text=None):
                         f'id{"s" if there > 1 else ""} {", ".join(map(str, range(there)))}')
     os.environ['CUDA_VISIBLE_DEVICES'] = ''
     if asked:
-        warnings.warn(f'--gpu {text}: no CUDA device is available here, running on the CPU', stacklevel=2)
+        print(f'warning: --gpu {text}: no CUDA device is available here, running on the CPU', file=sys.stderr)
 
 
 def _of_this_rank(wanted, text):
@@ -98,6 +97,6 @@ def load_report():
                 load = f'{torch.cuda.utilization(i)}% '
             except Exception as error:  # no driver library, no nvidia-ml-py, no permission: the meter is a comfort
                 _nvml = False
-                warnings.warn(f'the load of the GPUs cannot be shown (pip install nvidia-ml-py): {error}', stacklevel=2)
+                print(f'note: the load of the GPUs cannot be shown (pip install nvidia-ml-py): {error}')
         parts.append(f'gpu{i} {load}{torch.cuda.max_memory_allocated(i) / 2 ** 30:.1f}GB')
     return ' '.join(parts)

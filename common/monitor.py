@@ -34,11 +34,11 @@ class Monitor:
     def step_done(self, step, lr, losses):
         """Note {name: 0-d tensor} of a step. UserError, in all processes: a loss is not finite."""
         self.pending.append((step, lr, losses))
-        if step % self.every == 0 or step == self.steps - 1:
-            self.flush()
         self.total.toc()
         self.total.tic()
         self.bar.update()
+        if step % self.every == 0 or step == self.steps - 1:
+            self.flush()
 
     def flush(self):
         """Fetch what is pending: rows to metrics.jsonl, the last step's line to the log."""
@@ -56,7 +56,7 @@ class Monitor:
                              'lr': lr, 'loss': sum(values), **{f'loss_{k}': v for k, v in losses.items()}})
         self.pending = []
         self.bar.set_postfix(loss=f'{sum(values):.4f}')
-        speed = self.total.average or 0.0
+        speed = self.total.average
         read = min(self.read.average, speed)
         self.logger.info(train_line((self.epoch, self.end_epoch, step, self.steps), lr, (speed, speed - read, read),
                                     speed * self.steps / 3600, losses, load_report()))

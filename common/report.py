@@ -31,4 +31,4 @@ def startup(config, devices, datasets, batches, model, schedule):
 
 def settings(config):
     """The resolved configuration as YAML text."""
-    return yaml.safe_dump(config.resolved(), sort_keys=False)
+    return yaml.safe_dump(config.resolved(), sort_keys=False, default_flow_style=None, width=120)
