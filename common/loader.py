@@ -8,7 +8,6 @@ from torch.utils.data import DataLoader, Dataset
 
 from common.errors import UserError
 
-
 GRACE = 20  # seconds a loader process lives on after SIGTERM
 
 
