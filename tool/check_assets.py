@@ -163,9 +163,10 @@ def main(argv=None):
     known = [*dataset_names(), *BODY_MODELS]
     parser.add_argument('names', nargs='*', metavar='name | key=value',
                         help=f'what to check, default all: {", ".join(known)}; and settings')
-    parser.add_argument('--fits', nargs='?', type=int, const=4, default=0, metavar='N',
-                        help='draw N fits (default 4) of each split into output/vis and print their joint errors')
-    args = parser.parse_args(argv)
+    parser.add_argument('--fits', action='store_true', help='draw some fits of each split into output/vis and print '
+                        'their distance from the annotated joints')
+    parser.add_argument('--fit_num', type=int, default=4, metavar='N', help='with --fits: how many of each split')
+    args = parser.parse_intermixed_args(argv)
     overrides = [name for name in args.names if '=' in name]
     names = [name for name in args.names if '=' not in name] or known
     for name in names:
@@ -179,7 +180,7 @@ def main(argv=None):
             genders = GENDERS if name == 'smpl' else ('neutral',)
             ready[name] = all([check_body(name, gender, cfg.human_model_dir) for gender in genders])
         else:
-            ready[name] = check_dataset(name, settings_for(name, overrides), args.fits)
+            ready[name] = check_dataset(name, settings_for(name, overrides), args.fit_num * args.fits)
     print('\n' + '\n'.join(f'{name:10} {"ready" if good else "NOT READY"}' for name, good in ready.items()))
     return 0 if all(ready.values()) else 1
 

@@ -62,7 +62,7 @@ def main(argv=None):
     parser.add_argument('--split', default='test', choices=('validation', 'test'))
     parser.add_argument('--out', type=Path, help='file to write, default: where the loader looks for it')
     parser.add_argument('--force', action='store_true', help='replace a file that is there')
-    args = parser.parse_args(argv)
+    args = parser.parse_intermixed_args(argv)
     if args.name not in known:
         raise UserError(f'"{args.name}" is no data set whose test uses root depths: one of {", ".join(known)}')
     file, key, unit = known[args.name]
