@@ -5,10 +5,13 @@ import pickle
 import struct
 from pathlib import Path
 
+import cv2
 import numpy as np
 import torch
 
 from common.human_model.open_model import load_open_model
+from data import build_dataset
+from tool.check_assets import settings_for
 
 
 def write_body_models(folder):
@@ -74,6 +77,19 @@ def write_python2_pickle(path, content):
 def write_list(path, arrays):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps([np.asarray(array).tolist() for array in arrays]))
+
+
+def load_converted(name, split, data_dir, model_dir):
+    """The data set that the converted files in `data_dir`/`name` make, with blank pictures and no RootNet file."""
+    cfg = settings_for(name, [f'data_dir={data_dir}', f'human_model_dir={model_dir}', 'use_gt_info=true'])
+    (data_dir / 'Human36M').mkdir(exist_ok=True)
+    np.save(data_dir / 'Human36M/J_regressor_h36m_correct.npy', load_open_model('open_body')[2]['h36m'])
+    dataset = build_dataset(name, split, cfg)
+    for sample in dataset.samples:
+        Path(sample.img_path).parent.mkdir(parents=True, exist_ok=True)
+        if not Path(sample.img_path).exists():
+            cv2.imwrite(sample.img_path, np.zeros((*sample.img_shape, 3), np.uint8))
+    return dataset
 
 
 def load_json(path):

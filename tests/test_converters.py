@@ -9,7 +9,15 @@ from pathlib import Path
 import cv2
 import numpy as np
 import pytest
-from raw_releases import load_json, pixel_box, run_fit, run_model, write_body_models, write_python2_pickle
+from raw_releases import (
+    load_converted,
+    load_json,
+    pixel_box,
+    run_fit,
+    run_model,
+    write_body_models,
+    write_python2_pickle,
+)
 from scipy.spatial.transform import Rotation
 
 from common.errors import UserError
@@ -52,15 +60,16 @@ def sequence_3dpw(rng):
 
 @pytest.fixture(scope='module')
 def converted_3dpw(tmp_path_factory, model_dir):
-    raw, out = tmp_path_factory.mktemp('3DPW'), tmp_path_factory.mktemp('PW3D')
+    raw, data_dir = tmp_path_factory.mktemp('3DPW'), tmp_path_factory.mktemp('data')
+    out = data_dir / 'PW3D/data'
     sequence = sequence_3dpw(np.random.default_rng(0))
     write_python2_pickle(raw / 'sequenceFiles/validation/walk_00.pkl', sequence)
     pw3d.main([str(raw), '--split', 'validation', '--out', str(out), '--human_model_dir', str(model_dir)])
-    return sequence, load_json(out / '3DPW_validation.json')
+    return sequence, load_json(out / '3DPW_validation.json'), data_dir
 
 
 def test_3dpw_annotates_every_visible_person_of_valid_frames(converted_3dpw):
-    _, content = converted_3dpw
+    _, content, _ = converted_3dpw
     frame_of = {image['id']: image['frame_idx'] for image in content['images']}
     people = [(frame_of[a['image_id']], a['person_id']) for a in content['annotations']]
     assert people == [(0, 0), (0, 1), (1, 0), (1, 1), (3, 0), (3, 1), (4, 0), (5, 0)]
@@ -72,7 +81,7 @@ def test_3dpw_annotates_every_visible_person_of_valid_frames(converted_3dpw):
 
 
 def test_3dpw_fits_stand_in_camera_space(converted_3dpw, model_dir):
-    sequence, content = converted_3dpw
+    sequence, content, _ = converted_3dpw
     frame_of = {image['id']: image['frame_idx'] for image in content['images']}
     for annotation in content['annotations']:
         person, frame = annotation['person_id'], frame_of[annotation['image_id']]
@@ -89,6 +98,17 @@ def test_3dpw_fits_stand_in_camera_space(converted_3dpw, model_dir):
         assert np.abs(annotation['joint_cam'] - body.joint_regressor.numpy() @ expected).max() < 1e-4
         box = pixel_box(expected, [290, 295], [90, 120], 180, 240)
         assert np.allclose(annotation['bbox'], box, atol=.02)
+
+
+def test_3dpw_loader_reads_it(converted_3dpw, model_dir):
+    _, content, data_dir = converted_3dpw
+    dataset = load_converted('PW3D', 'validation', data_dir, model_dir)
+    assert len(dataset) == 8
+    for i, annotation in enumerate(content['annotations']):
+        _, targets, _ = dataset[i]
+        body = get_human_model('smpl', model_dir, annotation['smpl_param']['gender'])
+        joints = body.joint_regressor.numpy() @ targets['fit_mesh_coord_cam']
+        assert np.abs(joints - annotation['joint_cam']).max() < 1e-4
 
 
 def test_3dpw_takes_the_size_of_the_pictures_that_are_there(tmp_path, model_dir):

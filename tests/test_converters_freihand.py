@@ -1,10 +1,11 @@
 """The FreiHAND converter: its MANO parameters give the released surfaces back."""
 import numpy as np
 import pytest
-from raw_releases import load_json, pixel_box, run_fit, run_model, write_body_models, write_list
+from raw_releases import load_converted, load_json, pixel_box, run_fit, run_model, write_body_models, write_list
 
 from common.errors import UserError
 from common.human_model import get_human_model
+from data.target import place_fit
 from tool.FreiHAND import convert as freihand
 
 K_HAND = np.array([[480., 0, 112], [0, 470., 110], [0, 0, 1]])
@@ -40,8 +41,8 @@ def write_freihand(raw, hand, count, complete_poses, rng):
 def test_freihand_round_trip(tmp_path, model_dir, complete_poses):
     hand = get_human_model('mano', model_dir).double()
     surfaces, joints = write_freihand(tmp_path, hand, 3, complete_poses, np.random.default_rng(2))
-    freihand.main([str(tmp_path), '--out', str(tmp_path / 'out'), '--human_model_dir', str(model_dir)])
-    coco, data = (load_json(tmp_path / f'out/freihand_train_{kind}.json') for kind in ('coco', 'data'))
+    freihand.main([str(tmp_path), '--out', str(tmp_path / 'FreiHAND/data'), '--human_model_dir', str(model_dir)])
+    coco, data = (load_json(tmp_path / f'FreiHAND/data/freihand_train_{kind}.json') for kind in ('coco', 'data'))
     assert list(data) == ['0', '1', '2']
     for i, hand_data in enumerate(data.values()):
         vertices, _ = run_fit(hand, hand_data['mano_param'])
@@ -52,6 +53,10 @@ def test_freihand_round_trip(tmp_path, model_dir, complete_poses):
     assert [image['db_idx'] for image in coco['images']] == [0, 1, 2] * 4  # four pictures of each hand
     assert coco['images'][7]['file_name'] == 'training/rgb/00000007.jpg'
     assert np.allclose(coco['annotations'][7]['bbox'], pixel_box(surfaces[1], **BOX), atol=.01)
+    dataset = load_converted('FreiHAND', 'train', tmp_path, model_dir)
+    assert len(dataset) == 12
+    assert dataset.get_item(4, None)[2]['is_valid_fit'] == 1
+    assert np.abs(place_fit(dataset.samples[4], dataset.body).vertices - surfaces[1]).max() < 1e-4
 
 
 def test_freihand_evaluation_boxes(tmp_path, model_dir):

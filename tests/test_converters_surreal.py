@@ -2,7 +2,7 @@
 import cv2
 import numpy as np
 import pytest
-from raw_releases import load_json, pixel_box, run_fit, run_model, write_body_models
+from raw_releases import load_converted, load_json, pixel_box, run_fit, run_model, write_body_models
 from scipy.io import savemat
 from scipy.spatial.transform import Rotation
 
@@ -42,9 +42,9 @@ def write_clip(folder, body, mirrored, rng, frames=4):
 def test_surreal_round_trip(tmp_path, model_dir, mirrored):
     body = get_human_model('smpl', model_dir, 'male')
     camera = write_clip(tmp_path / 'train/run0/walk', body, mirrored, np.random.default_rng(6))
-    surreal.main([str(tmp_path), '--split', 'train', '--every', '2', '--out', str(tmp_path / 'out'),
+    surreal.main([str(tmp_path), '--split', 'train', '--every', '2', '--out', str(tmp_path / 'SURREAL/data'),
                   '--human_model_dir', str(model_dir)])
-    content = load_json(tmp_path / 'out/SURREAL_train.json')
+    content = load_json(tmp_path / 'SURREAL/data/SURREAL_train.json')
     assert [image['frame_idx'] for image in content['images']] == [0, 2]
     for image, annotation in zip(content['images'], content['annotations'], strict=True):
         vertices, joints = run_fit(body, annotation['smpl_param'])
@@ -54,8 +54,11 @@ def test_surreal_round_trip(tmp_path, model_dir, mirrored):
         assert np.linalg.norm(joints - expected, axis=1).mean() < (.01 if mirrored else 1e-4)
         assert np.allclose(annotation['bbox'], pixel_box(vertices, 600, [160, 120], 320, 240), atol=.05)
         assert annotation['smpl_param']['gender'] == 'male'
-        picture = cv2.imread(str(tmp_path / 'out/imageFiles' / image['sequence'] / image['file_name']))
+        picture = cv2.imread(str(tmp_path / 'SURREAL/data/imageFiles' / image['sequence'] / image['file_name']))
         assert abs(picture.mean() - 40 * image['frame_idx']) < 4
+    dataset = load_converted('SURREAL', 'train', tmp_path, model_dir)
+    inputs, targets, meta_info = dataset.get_item(1, None)
+    assert inputs['img'].max() > .2 and meta_info['is_valid_fit'] == 1 and meta_info['fit_mesh_trunc'].mean() > .9
 
 
 def test_surreal_leaves_out_what_it_cannot_explain(tmp_path, model_dir):
