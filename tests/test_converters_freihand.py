@@ -59,6 +59,17 @@ def test_freihand_round_trip(tmp_path, model_dir, complete_poses):
     assert np.abs(place_fit(dataset.samples[4], dataset.body).vertices - surfaces[1]).max() < 1e-4
 
 
+def test_freihand_without_surfaces(tmp_path, model_dir):
+    hand = get_human_model('mano', model_dir)
+    surfaces, _ = write_freihand(tmp_path, hand, 2, True, np.random.default_rng(8))
+    (tmp_path / 'training_verts.json').unlink()
+    freihand.main([str(tmp_path), '--split', 'train', '--out', str(tmp_path), '--human_model_dir', str(model_dir)])
+    for expected, hand_data in zip(surfaces, load_json(tmp_path / 'freihand_train_data.json').values(), strict=True):
+        vertices, _ = run_fit(hand, hand_data['mano_param'])
+        # the joints are computed in another way than they were released: J_regressor @ surface
+        assert np.linalg.norm(vertices - expected, axis=1).mean() < .003
+
+
 def test_freihand_evaluation_boxes(tmp_path, model_dir):
     hand = get_human_model('mano', model_dir)
     surfaces, _ = write_freihand(tmp_path, hand, 2, False, np.random.default_rng(3))
@@ -87,11 +98,11 @@ def test_freihand_mean_pose_conventions(model_dir):
 
 
 @pytest.mark.parametrize('damage, message', [
-    (lambda raw: (raw / 'training_verts.json').unlink(), 'training_verts.json is missing'),
+    (lambda raw: (raw / 'training_mano.json').unlink(), 'training_mano.json is missing'),
     (lambda raw: write_list(raw / 'training_xyz.json', np.zeros((2, 21, 3))), 'training_xyz.json ends after 2 hands'),
     (lambda raw: write_list(raw / 'training_mano.json', np.zeros((3, 58))), 'hand 0 does not have the shape'),
     (lambda raw: write_list(raw / 'training_verts.json', np.random.default_rng(0).normal(size=(3, 778, 3))),
-     'from the released surfaces'),
+     'from the released hands'),
     (lambda raw: (raw / 'training_verts.json').write_text('[[[1, 2'), 'cut off')])
 def test_freihand_names_what_is_wrong(tmp_path, model_dir, damage, message):
     write_freihand(tmp_path, get_human_model('mano', model_dir), 3, False, np.random.default_rng(5))

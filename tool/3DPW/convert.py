@@ -72,9 +72,12 @@ def read_sequence(path):
 def visible_frames(sequence, person):
     """Indices of the frames in which the camera pose is valid and the person was seen (one 2-D keypoint or more).
 
-    A sequence whose 2-D keypoints are all zero or absent says nothing about who is visible: then all frames count.
+    Frames with values that are not finite are left out. A sequence whose 2-D keypoints are all zero or absent says
+    nothing about who is visible: then all frames count.
     """
-    valid = np.asarray(sequence['campose_valid'][person]).astype(bool).ravel()
+    valid = np.asarray(sequence['campose_valid'][person]).astype(bool)
+    for values in (sequence['cam_poses'], sequence['poses'][person], sequence['trans'][person]):
+        valid &= np.isfinite(values).reshape(len(valid), -1).all(1)
     poses2d = sequence['poses2d']
     if poses2d is not None and any(np.any(points) for points in poses2d):
         points = np.asarray(poses2d[person])  # (frames, 3, 18): x, y, confidence

@@ -10,8 +10,8 @@ Put (or link) the official training/ and evaluation/ folders beside them. The tr
 The release has 32560 hands and four pictures of each (with other backgrounds): picture i shows hand i modulo 32560.
 Its 61 MANO values are the pose (48, axis-angle), the shape (10), the root in the image (2) and its depth (1). The last
 three are not used: the translation, and the root rotation where it differs, come from moving MANO's surface onto the
-released one. `mano_param` leaves the mean hand pose out of its 45 finger values (smplx: flat_hand_mean=False);
-the file is examined for which of the two conventions it follows.
+released one (onto the 21 joints, if there is no training_verts.json). `mano_param` leaves the mean hand pose out of its
+45 finger values (smplx: flat_hand_mean=False); the file is examined for which of the two conventions it follows.
 """
 # ruff: noqa: E402
 import argparse
@@ -29,19 +29,12 @@ sys.path.insert(0, str(ROOT))
 from common.errors import UserError, run_main
 from common.human_model import get_human_model
 from common.utils.transforms import cam2pixel
-from tool.conversion import (
-    iter_json_list,
-    move_fits,
-    numbers,
-    rigid_motion,
-    tight_box,
-    write_json,
-)
+from tool.conversion import iter_json_list, move_fits, numbers, rigid_motion, tight_box, write_json
 
 IMAGE_SIZE = 224  # pixels; used if the pictures are not there to be measured
 COPIES = 4  # pictures of each training hand
 BATCH = 64  # hands at a time
-LARGEST_RESIDUAL = 5  # mm between MANO's surface and the released one
+LARGEST_RESIDUAL = 5  # mm between MANO and the released hands
 
 
 def convert_mean_pose(pose, mean, add):
@@ -62,35 +55,37 @@ def camera(intrinsics):
 
 
 @torch.no_grad()
-def fit_surface(hand, pose, shape, target):
-    """Move MANO bodies onto released surfaces.
+def fit_hands(hand, pose, shape, target):
+    """Move MANO hands onto released ones.
 
-    pose (N, 48), shape (N, 10), target (N, 778, 3) metres. Returns pose (N, 48), trans (N, 3) metres, and the mean
-    distance of the surfaces afterwards, (N,) metres.
+    pose (N, 48), shape (N, 10), target (N, 778, 3) vertices or (N, 21, 3) joints, metres. Returns pose (N, 48), trans
+    (N, 3) metres, the surfaces (N, 778, 3) metres, and their mean distance from the target, (N,) metres.
     """
-    betas = torch.tensor(shape, dtype=torch.float32)
-    vertices, joints = (x.double().numpy() for x in hand(torch.tensor(pose, dtype=torch.float32), betas, None))
-    rotation, translation = rigid_motion(vertices, target)
-    moved = np.einsum('nab,nvb->nva', rotation, vertices) + translation[:, None]
+    vertices, joints = hand(torch.tensor(pose, dtype=torch.float32), torch.tensor(shape, dtype=torch.float32))
+    points = vertices if target.shape[1] == hand.vertex_num else hand.fit_joints(vertices, joints)
+    vertices, joints, points = (x.double().numpy() for x in (vertices, joints, points))
+    rotation, translation = rigid_motion(points, target)
     pose, trans = move_fits(pose, np.zeros((len(pose), 3)), joints[:, 0], rotation, translation)
-    return pose, trans, np.linalg.norm(moved - target, axis=2).mean(1)
+    vertices, points = (np.einsum('nab,nvb->nva', rotation, x) + translation[:, None] for x in (vertices, points))
+    return pose, trans, vertices, np.linalg.norm(points - target, axis=2).mean(1)
 
 
 def convert_hands(hand, mano, target, relative=None):
-    """`mano_param` of N hands, the mean distance (N,) from the released surfaces in metres, and the convention found.
+    """`mano_param` of N hands, their surfaces (N, 778, 3) and their mean distance (N,) from `target`, in metres, and
+    the convention found.
 
-    mano (N, 61) values of the release, target (N, 778, 3) metres. relative: whether the finger values leave out the
-    mean pose; None: take what fits these hands better.
+    mano (N, 61) values of the release, target (N, 778, 3) or (N, 21, 3) metres. relative: whether the finger values
+    leave out the mean pose; None: take what fits these hands better.
     """
     pose, shape = mano[:, :48], mano[:, 48:58]
     mean = np.asarray(hand.pose_mean, np.float64).ravel()[-45:]
-    fits = {kind: fit_surface(hand, pose if kind else convert_mean_pose(pose, mean, add=False), shape, target)
+    fits = {kind: fit_hands(hand, pose if kind else convert_mean_pose(pose, mean, add=False), shape, target)
             for kind in ((True, False) if relative is None else (relative,))}
-    kind = min(fits, key=lambda kind: fits[kind][2].mean())
-    pose, trans, residual = fits[kind]
+    kind = min(fits, key=lambda kind: fits[kind][3].mean())
+    pose, trans, surfaces, residual = fits[kind]
     params = [dict(pose=numbers(p), shape=numbers(s), trans=numbers(t))
               for p, s, t in zip(pose, shape, trans, strict=True)]
-    return params, residual, kind
+    return params, surfaces, residual, kind
 
 
 def image_size(folder):
@@ -119,8 +114,10 @@ def hand_box(points, cam_param, size):
 
 
 def released_hands(raw):
-    """Yield camera matrix (3, 3), MANO values (61,), joints (21, 3) and surface (778, 3) of each training hand."""
+    """Yield camera matrix (3, 3), MANO values (61,), joints (21, 3) and, if released, surface (778, 3) of each hand."""
     shapes = dict(K=(3, 3), mano=(61,), xyz=(21, 3), verts=(778, 3))
+    if not (raw / 'training_verts.json').exists():
+        shapes.pop('verts')
     lists = [iter_json_list(raw / f'training_{name}.json', f'a list of the FreiHAND training set, unpacked in {raw}')
              for name in shapes]
     for number, hand in enumerate(zip_longest(*lists)):
@@ -141,10 +138,11 @@ def convert_training(raw, hand, copies=COPIES):
     """The contents of freihand_train_coco.json and freihand_train_data.json."""
     size = image_size(raw / 'training' / 'rgb')
     data, boxes, residuals, relative = {}, [], [], None
-    hands = iter(tqdm(released_hands(raw), desc='training', unit='hand'))
+    total = sum(1 for _ in iter_json_list(raw / 'training_K.json', f'the cameras of FreiHAND, unpacked in {raw}'))
+    hands = iter(tqdm(released_hands(raw), desc='training', unit='hand', total=total))
     while batch := list(islice(hands, BATCH)):
-        matrices, mano, joints, surfaces = (np.stack(x) for x in zip(*batch, strict=True))
-        params, residual, relative = convert_hands(hand, mano, surfaces, relative)
+        matrices, mano, joints, *surfaces = (np.stack(x) for x in zip(*batch, strict=True))
+        params, surfaces, residual, relative = convert_hands(hand, mano, surfaces[0] if surfaces else joints, relative)
         residuals += residual.tolist()
         for k, param, xyz, surface in zip(matrices, params, joints, surfaces, strict=True):
             cam_param = camera(k)
@@ -154,9 +152,9 @@ def convert_training(raw, hand, copies=COPIES):
         raise UserError(f'{raw}: the training lists are empty')
     distance = 1000 * np.mean(residuals)
     convention = 'are relative to the mean hand' if relative else 'include the mean hand, which was taken off'
-    print(f'training: finger values {convention}; MANO is {distance:.3f} mm from the released surfaces')
+    print(f'training: finger values {convention}; MANO is {distance:.3f} mm from the released hands')
     if distance > LARGEST_RESIDUAL:
-        raise UserError(f'MANO is {distance:.1f} mm from the released surfaces on average: check that MANO_RIGHT.pkl '
+        raise UserError(f'MANO is {distance:.1f} mm from the released hands on average: check that MANO_RIGHT.pkl '
                         'is the official file and that the training lists are of one release')
     return coco_lists('training', size, boxes, copies), data
 
