@@ -39,8 +39,8 @@ class Boxes:
             self.check.skip('empty box, sample skipped' if empty else 'box off the picture, sample skipped', where,
                             suspicious=not empty)
         elif looks_like_corners(bbox, width, height):
-            self.check.skip('box leaves the picture by more than half its size: two corners taken for x, y, width, '
-                            'height?', where)
+            self.check.skip('box leaves the picture by more than half its size: are the boxes two corners, not x, y, '
+                            'width, height?', where)
         return box
 
     def for_test(self, key, bbox, img_shape, camera, true_depth=None, where=''):

@@ -2,15 +2,24 @@
 import functools
 from pathlib import Path
 
+import numpy as np
+
 from data import mesh_errors, report
 
 
 class MeshEvaluation:
     """Mixin of MeshDataset. A loader may override `compare` and `print_eval_result`, to write files for instance."""
 
+    @property
+    def has_truth(self):
+        """Whether test items have something to compare with: a mesh, or 3-D joints."""
+        return self.mesh_target_at_test or (self.joint_set is not None and self.has_3d)
+
     @functools.cached_property
     def eval_joints(self):
-        return mesh_errors.default_eval_joints(self.human_model, self.regressor)
+        """The joints that are compared: EvalJoints."""
+        return mesh_errors.default_eval_joints(
+            self.human_model, self.regressor, None if self.mesh_target_at_test else self.joint_set)
 
     def evaluate(self, outs, start):
         """Errors of a batch of predictions for the samples start, start + 1, ...: {metric: (B, ...)}, millimetres.
@@ -43,7 +52,7 @@ class MeshEvaluation:
                 joints = mesh_errors.default_eval_joints(body, functools.partial(self.regressor, body=body))
                 return None, joints.regress(mesh)
             return mesh, joints.regress(mesh)
-        if self.joint_set is None or not self.has_3d:
+        if not self.has_truth:
             return None, None
         return None, mesh_errors.annotated_joints(samples, self.joint_set, self.eval_joints)
 
@@ -64,6 +73,9 @@ class MeshEvaluation:
                        'excluded': self.excluded, 'root_depth': self.boxes.depth_source}
         names = []
         if results:
+            unknown = max(int(np.isnan(v).any(tuple(range(1, np.ndim(v)))).sum()) for v in results.values())
+            if unknown:
+                description['without_truth'] = unknown
             joint_set, names = self.eval_joints.joint_set, self.eval_joints.names()
             description |= {'joint_set': f'{len(names)} joints of {joint_set.name}', 'root': joint_set.root}
         summary = report.summarise(results, description, names)

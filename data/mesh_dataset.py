@@ -1,6 +1,7 @@
 """MeshDataset: everything that the data sets have in common. A loader only parses."""
 import functools
 import logging
+import traceback
 from pathlib import Path
 
 import numpy as np
@@ -78,6 +79,8 @@ class MeshDataset(MeshEvaluation, Dataset):
         self.samples = self.make_samples()
         if not len(self.samples):
             raise UserError(f'{self.name} {split}: no sample can be used; suspect {self.suspect} in {self.folder}')
+        if not self.training and self.has_truth:
+            _ = self.eval_joints  # a missing regressor file is noticed now
 
     # ---- what a loader defines ----
     def load(self):
@@ -90,7 +93,7 @@ class MeshDataset(MeshEvaluation, Dataset):
 
     def make_samples(self):
         """The sequence of all Samples."""
-        return PackedList(self._without_excluded(self.check.filter(self.load())))
+        return PackedList(self._without_excluded(self.check.filter(self._parsed())))
 
     # ---- samples ----
     def __len__(self):
@@ -140,6 +143,24 @@ class MeshDataset(MeshEvaluation, Dataset):
         log.warning('%s: sample %d cannot be used and is replaced: %s', self.name, index, error)
         if self.cfg.missing_image == 'error' or self.replaced > MAX_REPLACED:
             raise UserError(f'{self.name}: {self.replaced} samples could not be used, the last of them: {error}') \
+                from error
+
+    def _parsed(self):
+        """What load() yields. UserError, with the place, for a record that is not laid out as load() expects."""
+        last, foreign_fits = None, self.training and self.human_model.name not in self.fit_models
+        if foreign_fits:
+            log.warning('%s: its fits are of %s and are not used to train %s', self.name, ' or '.join(self.fit_models),
+                        self.human_model.name)
+        try:
+            for sample in self.load():
+                if foreign_fits:
+                    sample.fit = None
+                yield sample
+                last = sample.ann_id
+        except (LookupError, TypeError, ValueError) as error:
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            raise UserError(f'{self.name}: the record after id {last} is not laid out as expected: '
+                            f'{type(error).__name__} {error} ({Path(place.filename).name}, line {place.lineno})') \
                 from error
 
     def _without_excluded(self, samples):

@@ -2,8 +2,9 @@
 import numpy as np
 
 from common import metrics
+from common.errors import UserError
 from common.utils.transforms import pixel2cam
-from data.joint_set import HUMAN36M, convert_joints
+from data.joint_set import HUMAN36M
 
 MM = 1000.  # millimetres per metre
 
@@ -11,12 +12,17 @@ MM = 1000.  # millimetres per metre
 class EvalJoints:
     """The joints that count: regressed from a mesh, relative to the set's root.
 
-    joint_set: all joints of the regressor (J, V) float32; indices: the evaluated ones; root: row of the root joint.
+    joint_set: all joints of the regressor (J, V) float32; indices: the evaluated ones, of which `annotated` (a
+    JointSet or None) may lack some; root: row of the root joint. UserError: the root is not annotated.
     """
 
-    def __init__(self, joint_set, regressor):
+    def __init__(self, joint_set, regressor, annotated=None):
         self.joint_set, self.regressor, self.root = joint_set, regressor, joint_set.root_idx
-        self.indices = list(range(joint_set.joint_num) if joint_set.eval_joints is None else joint_set.eval_joints)
+        known = (annotated or joint_set).joints_name
+        if joint_set.root not in known:
+            raise UserError(f'{annotated.name} joints cannot be evaluated: they have no {joint_set.root}')
+        indices = range(joint_set.joint_num) if joint_set.eval_joints is None else joint_set.eval_joints
+        self.indices = [j for j in indices if joint_set.joints_name[j] in known]
 
     def regress(self, mesh):
         """Meshes (B, V, 3) -> all joints of the set (B, J, 3)."""
@@ -54,14 +60,22 @@ def mesh_errors(mesh, mesh_joints, target_joints, target_mesh, eval_joints):
 
 
 def annotated_joints(samples, joint_set, eval_joints):
-    """(B, J, 3) metres of the samples' own joints in the evaluated set, or None where a sample has none."""
-    if any(sample.joint_cam is None for sample in samples):
-        return None
-    return np.stack([convert_joints(s.joint_cam, joint_set, eval_joints.joint_set) for s in samples])
+    """(B, J, 3) metres of the samples' own joints in the evaluated set; NaN where they are not annotated."""
+    target = np.full((len(samples), eval_joints.joint_set.joint_num, 3), np.nan)
+    shared = [n for n in eval_joints.joint_set.joints_name if n in joint_set.joints_name]
+    own, rows = ([s.index(n) for n in shared] for s in (joint_set, eval_joints.joint_set))
+    for joints, sample in zip(target, samples, strict=True):
+        if sample.joint_cam is not None:
+            valid = 1 if sample.joint_valid is None else np.where(sample.joint_valid[own] > 0, 1, np.nan)
+            joints[rows] = sample.joint_cam[own] * valid
+    return target
 
 
-def default_eval_joints(human_model, regressor):
-    """EvalJoints for a body model: 14 Human3.6M joints of bodies, all 21 of hands. regressor: 'h36m' -> (17, V)."""
+def default_eval_joints(human_model, regressor, annotated=None):
+    """EvalJoints of a body model: 14 Human3.6M joints of bodies, all 21 of hands.
+
+    regressor: 'h36m' -> (17, V). annotated: JointSet of the truth, only its joints count; None: all.
+    """
     if human_model.is_hand:
-        return EvalJoints(human_model.joint_set, human_model.joint_regressor.numpy())
-    return EvalJoints(HUMAN36M, regressor('h36m'))
+        return EvalJoints(human_model.joint_set, human_model.joint_regressor.numpy(), annotated)
+    return EvalJoints(HUMAN36M, regressor('h36m'), annotated)

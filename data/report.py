@@ -17,11 +17,11 @@ def summarise(results, description, joint_names):
 
     results: {metric: (N, ...)}, with a _lixel or _param ending.
     """
-    means = {name: float(np.mean(v, dtype=np.float64)) for name, v in results.items() if np.ndim(v) == 1}
+    means = {name: float(np.nanmean(v, dtype=np.float64)) for name, v in results.items() if np.ndim(v) == 1}
     per_joint = {}
     for name, values in results.items():
         if name.startswith('joint_error'):
-            errors = np.mean(values, 0, dtype=np.float64).round(2).tolist()
+            errors = np.nanmean(values, 0, dtype=np.float64).round(2).tolist()
             per_joint[name.removeprefix('joint_error_')] = dict(zip(joint_names, errors, strict=True))
     return {**description, 'metrics': means, 'per_joint_mm': per_joint}
 

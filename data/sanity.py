@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 
 from common.errors import UserError
-from common.utils.preprocessing import crop_affine
+from common.utils.preprocessing import crop_affine, looks_like_corners
 from data.target import fit_error, is_plausible, place_fit
 
 log = logging.getLogger(__name__)
@@ -56,6 +56,11 @@ class LoadCheck:
         x, y, w, h = sample.bbox
         if not (np.isfinite(sample.bbox).all() and w > 0 and h > 0 and -w < x < width and -h < y < height):
             return 'box off the picture, sample skipped'
+        if looks_like_corners(sample.bbox, width, height):
+            self.skip('centre of the box off the picture: are the boxes two corners, not x, y, width, height?',
+                      sample.img_path)
+        if self.rules is None and sample.camera is None:
+            return 'no camera to test with, sample skipped'
         if sample.root_depth is not None and not (np.isfinite(sample.root_depth) and sample.root_depth > 0):
             return 'root depth not above 0, sample skipped'
         if self.seen < CHECKED and not os.path.exists(sample.img_path):
@@ -88,6 +93,9 @@ class LoadCheck:
         if not all(np.isfinite(v).all() for v in (fit.pose, fit.shape, fit.trans, fit.R, fit.t) if v is not None):
             sample.fit = None
             return 'fit not finite, masked'
+        if (sample.fit_camera or sample.camera) is None:
+            sample.fit = None
+            return 'fit without a camera, masked'
         if rules is None or self.seen >= CHECKED:
             return None
         placed = place_fit(sample, rules.body)

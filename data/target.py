@@ -56,29 +56,30 @@ def build_targets(sample, aug, img2bb_trans, rules):
     targets, meta = _orig_targets(sample, aug, img2bb_trans, rules)
     fit_targets, fit_meta = _fit_targets(sample, aug, img2bb_trans, rules)
     targets.update(fit_targets)
-    meta.update(fit_meta, is_3D=np.float32(rules.has_3d))
+    lacks_depth = sample.joint_img is not None and sample.joint_cam is None
+    meta.update(fit_meta, is_3D=rules.has_3d and not lacks_depth)
     return ({k: np.asarray(v, np.float32) for k, v in targets.items()},
             {k: np.asarray(v, np.float32) for k, v in meta.items()})
 
 
-def flipped_joints(sample, joint_set):
-    """The joints of a sample in the mirrored picture: joint_img (J, 2), joint_cam (J, 3) mirrored about x = 0 and
-    joint_valid (J, 1), left and right exchanged; None stays None."""
-    order = joint_set.flip_order()
-    img, cam, valid = (None if values is None else values[order]
-                       for values in (sample.joint_img, sample.joint_cam, sample.joint_valid))
-    img = None if img is None else img * (-1, 1) + (sample.img_shape[1] - 1, 0)
-    cam = None if cam is None else cam * (-1, 1, 1)
-    return img, cam, valid
-
-
 def joints_in_image(sample, joint_set, flip):
-    """Joints of the (mirrored) picture: (J, 2) pixels, (J, 3) metres in camera space or None, (J, 1) validity."""
-    img, cam, valid = flipped_joints(sample, joint_set) if flip else (
-        sample.joint_img, sample.joint_cam, sample.joint_valid)
+    """Joints of a sample, or of its mirror image: (J, 2) pixels, (J, 3) metres in camera space or None, and the (J, 1)
+    validity. In the mirror image left and right change places and the camera's x axis points the other way."""
+    img, cam, valid = sample.joint_img, sample.joint_cam, sample.joint_valid
+    if img is None:
+        img = transforms.cam2pixel(cam, sample.camera.focal, sample.camera.princpt)[:, :2]
     if valid is None:
         valid = np.ones((joint_set.joint_num, 1), np.float32)
+    if flip:
+        order = joint_set.flip_order()
+        img, valid = img[order] * (-1, 1) + (sample.img_shape[1] - 1, 0), valid[order]
+        cam = None if cam is None else cam[order] * (-1, 1, 1)
     return img, cam, valid
+
+
+def has_joints(sample):
+    """Whether a sample has joints whose pixels are known."""
+    return sample.joint_img is not None or (sample.joint_cam is not None and sample.camera is not None)
 
 
 def _orig_targets(sample, aug, img2bb_trans, rules):
@@ -87,7 +88,7 @@ def _orig_targets(sample, aug, img2bb_trans, rules):
     joint_num = model_set.joint_num
     targets = {'orig_joint_img': np.zeros((joint_num, 3)), 'orig_joint_cam': np.zeros((joint_num, 3))}
     meta = {'orig_joint_valid': np.zeros((joint_num, 1)), 'orig_joint_trunc': np.zeros((joint_num, 1))}
-    if sample.joint_img is None:
+    if not has_joints(sample):
         return targets, meta
     img, cam, valid = joints_in_image(sample, rules.joint_set, aug.flip)
     root_depth = 0. if cam is None else cam[rules.joint_set.root_idx, 2]
@@ -184,7 +185,7 @@ def fit_error(placed, sample, flip, img2bb_trans, rules):
     placed: PlacedFit of the (mirrored) picture.
     """
     check, joint_set = rules.fit_check, rules.joint_set
-    if sample.joint_img is None:
+    if not has_joints(sample) or (check.kind == '3d' and sample.joint_cam is None):
         return 0.
     img, cam, valid = joints_in_image(sample, joint_set, flip)
     shared = [n for j, n in enumerate(joint_set.joints_name) if n in check.joint_set.joints_name and valid[j] > 0]

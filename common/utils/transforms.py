@@ -68,9 +68,11 @@ def rigid_align(source, target):
     """Move `source` onto `target` by the best similarity: scale, rotation without reflection, translation.
 
     source, target: (..., N, 3) in one unit. Returns the moved source, (..., N, 3). Umeyama, 1991. Degenerate input
-    (fewer than three distinct points) gives some best alignment, never NaN.
+    (fewer than three distinct points) gives some best alignment, never NaN; NaN comes out only where it went in.
     """
     source, target = np.asarray(source, np.float64), np.asarray(target, np.float64)
+    finite = np.isfinite(source + target).all((-1, -2), keepdims=True)  # the decomposition does not take NaN
+    source, target = np.where(finite, source, 0), np.where(finite, target, 0)
     mean_s, mean_t = source.mean(-2, keepdims=True), target.mean(-2, keepdims=True)
     s, t = source - mean_s, target - mean_t
     u, d, vt = np.linalg.svd(np.swapaxes(t, -1, -2) @ s)
@@ -79,4 +81,4 @@ def rigid_align(source, target):
     rotation = (u * sign[..., None, :]) @ vt
     variance = (s ** 2).sum((-1, -2))
     scale = (d * sign).sum(-1) / np.where(variance > 0, variance, 1)
-    return scale[..., None, None] * (s @ np.swapaxes(rotation, -1, -2)) + mean_t
+    return np.where(finite, scale[..., None, None] * (s @ np.swapaxes(rotation, -1, -2)) + mean_t, np.nan)
