@@ -19,12 +19,13 @@ class Model(nn.Module):
         normal_loss_weight, heatmap_loss_weight, orig_joint_loss, freeze_bn: see Config.
     """
 
-    def __init__(self, human_model, stage, resnet_type=50, resnet_width=64, head_width=256, hm_shape=(64, 64, 64), sigma=2.5,
-                 normal_loss_weight=0.1, heatmap_loss_weight=0., orig_joint_loss=True, freeze_bn=False):
+    def __init__(self, human_model, stage, resnet_type=50, resnet_width=64, head_width=256, hm_shape=(64, 64, 64),
+                 sigma=2.5, normal_loss_weight=0.1, heatmap_loss_weight=0., orig_joint_loss=True, freeze_bn=False):
         super().__init__()
         self.stage, self.sigma, self.freeze_bn = stage, sigma, freeze_bn
         self.pose_only = False  # lixel stage: train the pose half alone (set per epoch by the trainer)
-        self.normal_loss_weight, self.heatmap_loss_weight, self.orig_joint_loss = normal_loss_weight, heatmap_loss_weight, orig_joint_loss
+        self.normal_loss_weight, self.heatmap_loss_weight = normal_loss_weight, heatmap_loss_weight
+        self.orig_joint_loss = orig_joint_loss
         joints, self.human_model = human_model.joint_num, human_model
         self.pose_backbone = ResNetBackbone(resnet_type, resnet_width)
         channels = self.pose_backbone.out_channels
@@ -57,9 +58,9 @@ class Model(nn.Module):
         return self
 
     def predict_joints(self, img):
-        """(B, 3, H, W) picture in 0..1 -> stem feature, joints (B, J, 3) in lixels, log-probabilities of their heat maps.
+        """(B, 3, H, W) picture in 0..1 -> stem feature, joints (B, J, 3) in lixels, their heat maps' log-probabilities.
 
-        The log-probabilities are None unless a loss on them is asked for.
+        The log-probabilities are None unless there is a loss on them.
         """
         if img.dtype != torch.float64:  # float64 convolutions are slow on channels_last
             img = img.contiguous(memory_format=torch.channels_last)
@@ -73,7 +74,7 @@ class Model(nn.Module):
         return self.mesh_net(feat)
 
     def predict_params(self, joint_img_from_mesh):
-        """(B, J, 3) lixels -> pose (B, K * 3), shape (B, 10), root-relative mesh (B, V, 3) and joints (B, J, 3) in metres."""
+        """(B, J, 3) lixels -> pose (B, K * 3), shape (B, 10), root-relative mesh (B, V, 3), joints (B, J, 3) in m."""
         pose, shape = self.param_regressor(joint_img_from_mesh.detach())
         with torch.autocast(pose.device.type, enabled=False):
             mesh, _ = self.human_model(pose, shape, None)
@@ -109,7 +110,8 @@ class Model(nn.Module):
             return self.param_losses(*self.predict_params(joint_from_mesh), targets, meta_info)
         out = {'joint_coord_img': joint, 'mesh_coord_img': mesh}
         if self.stage == 'param':
-            out['pose_param'], out['shape_param'], out['mesh_coord_cam'], _ = self.predict_params(joint_from_mesh)
+            with torch.no_grad():
+                out['pose_param'], out['shape_param'], out['mesh_coord_cam'], _ = self.predict_params(joint_from_mesh)
         if 'bb2img_trans' in meta_info:
             out['bb2img_trans'] = meta_info['bb2img_trans']
         if 'fit_mesh_coord_cam' in targets:
@@ -165,9 +167,10 @@ def get_model(cfg, human_model, mode):
         mode: 'train' or 'test'; in train mode of the lixel stage, without `continue_train`, both backbones start from
             ImageNet unless `pretrained_backbone` is false (UserError when the weights cannot be had).
     """
-    model = Model(human_model, cfg.stage, resnet_type=cfg.resnet_type, resnet_width=cfg.resnet_width, head_width=cfg.head_width,
-                  hm_shape=tuple(cfg.output_hm_shape), sigma=cfg.sigma, normal_loss_weight=cfg.normal_loss_weight,
-                  heatmap_loss_weight=cfg.heatmap_loss_weight, orig_joint_loss=cfg.orig_joint_loss, freeze_bn=cfg.freeze_bn)
+    same = ('resnet_type', 'resnet_width', 'head_width', 'sigma', 'normal_loss_weight', 'heatmap_loss_weight',
+            'orig_joint_loss', 'freeze_bn')
+    values = {key: getattr(cfg, key) for key in same}
+    model = Model(human_model, cfg.stage, hm_shape=tuple(cfg.output_hm_shape), **values)
     if mode == 'train' and cfg.stage == 'lixel' and not cfg.continue_train and cfg.pretrained_backbone:
         model.pose_backbone.load_imagenet(cfg.pretrained_backbone)
         model.mesh_backbone.load_state_dict(model.pose_backbone.state_dict())

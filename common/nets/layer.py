@@ -3,10 +3,11 @@ from torch import nn
 
 
 def make_deconv_layers(channels):
-    """ConvTranspose2d(4, stride 2) + BatchNorm + ReLU between each two of `channels`: every one doubles height and width."""
+    """ConvTranspose2d(4, stride 2) + BatchNorm + ReLU between each two of `channels`; each doubles height and width."""
     layers = []
     for a, b in zip(channels[:-1], channels[1:], strict=True):
-        layers += [nn.ConvTranspose2d(a, b, 4, stride=2, padding=1, bias=False), nn.BatchNorm2d(b), nn.ReLU(inplace=True)]
+        deconv = nn.ConvTranspose2d(a, b, 4, stride=2, padding=1, bias=False)
+        layers += [deconv, nn.BatchNorm2d(b), nn.ReLU(inplace=True)]
     return nn.Sequential(*layers)
 
 

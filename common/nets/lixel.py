@@ -1,4 +1,4 @@
-"""Lixels: 1-D heat maps along x, y and z, read out by soft-argmax, and written as separable 3-D Gaussians (paper, section 3)."""
+"""Lixels (paper, section 3): 1-D heat maps along x, y and z, read out by soft-argmax."""
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -28,7 +28,7 @@ def gaussian_1d(coord, bins, sigma):
 
 
 def linear_1x1(conv, x):
-    """Apply a Conv1d of kernel 1, (out, in, 1), to x (B, in, L): (B, L, out), one matrix product over the whole batch."""
+    """A Conv1d of kernel 1, (out, in, 1), on x (B, in, L) -> (B, L, out): one matrix product over the whole batch."""
     return F.linear(x.transpose(1, 2), conv.weight[:, :, 0], conv.bias)
 
 
@@ -51,16 +51,18 @@ class LixelHead(nn.Module):
         self.conv_x = nn.Sequential(nn.Conv1d(head_width, out_num, 1))
         self.conv_y = nn.Sequential(nn.Conv1d(head_width, out_num, 1))
         z_channels = head_width * self.depth
-        self.conv_z_1 = nn.Sequential(nn.Conv1d(in_channels, z_channels, 1), nn.BatchNorm1d(z_channels), nn.ReLU(inplace=True))
+        self.conv_z_1 = nn.Sequential(nn.Conv1d(in_channels, z_channels, 1), nn.BatchNorm1d(z_channels),
+                                      nn.ReLU(inplace=True))
         self.conv_z_2 = nn.Sequential(nn.Conv1d(head_width, out_num, 1))
 
     def heatmaps(self, feat):
-        """(B, in_channels, h, w) -> logits along x (B, width, out_num), y (B, height, out_num) and z (B, depth, out_num)."""
+        """(B, in_channels, h, w) -> logits along x (B, width, out_num), y (B, height, ...) and z (B, depth, ...)."""
         up = self.deconv(feat)
         conv, norm, act = self.conv_z_1
         z = F.linear(feat.mean((2, 3)), conv.weight[:, :, 0], conv.bias)  # a signal of length one: a linear map
         z = act(norm(z)).view(-1, self.head_width, self.depth)
-        return (linear_1x1(self.conv_x[0], up.mean(2)), linear_1x1(self.conv_y[0], up.mean(3)), linear_1x1(self.conv_z_2[0], z))
+        lines = ((self.conv_x, up.mean(2)), (self.conv_y, up.mean(3)), (self.conv_z_2, z))
+        return tuple(linear_1x1(conv[0], line) for conv, line in lines)
 
     def forward(self, feat, log_prob=False):
         """(B, in_channels, h, w) -> (B, out_num, 3) coordinates in lixels, in x, y, z order.

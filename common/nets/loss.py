@@ -1,15 +1,17 @@
 """The losses of both stages, each as the mean of every sample of the batch: (B,) (paper, sections 4.3 and 5.2).
 
-A loss is the plain mean over **all** elements, masked ones included (the published numbers rest on it). Per-sample means
-let DataParallel gather B numbers from replicas of any size, and their mean is the loss of the whole batch.
+A loss is the plain mean over **all** elements, masked ones included (the published numbers rest on it). Per-sample
+means let DataParallel gather B numbers from replicas of any size, and their mean is the loss of the whole batch.
 """
+import itertools
+
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 
 def masked_l1(pred, target, mask):
-    """mean |pred - target| * mask of each sample: (B, ...) -> (B,). `mask` broadcasts; masked targets may be anything."""
+    """mean |pred - target| * mask of each sample, (B, ...) -> (B,). `mask` broadcasts; masked targets may be NaN."""
     diff = (pred - target).abs()
     # where, not a product: a masked NaN target must vanish from the value and from the gradient
     return torch.where(mask > 0, diff * mask, 0).flatten(1).mean(1)
@@ -66,11 +68,12 @@ class MeshLoss(nn.Module):
             normal = unit(cross(unit(t1 - t0), unit(t2 - t0)))
             face_mask = m0 * m1 * m2
         normal_sum = edge_sum = 0
-        for a, b, ta, tb, edge_mask in ((c0, c1, t0, t1, m0 * m1), (c0, c2, t0, t2, m0 * m2), (c1, c2, t1, t2, m1 * m2)):
+        corners = (c0, t0, m0), (c1, t1, m1), (c2, t2, m2)
+        for (a, ta, ma), (b, tb, mb) in itertools.combinations(corners, 2):
             edge = b - a
             size = length(edge)
             normal_sum = normal_sum + ((edge * normal).sum(1).abs() / size * face_mask).mean(0)
-            edge_sum = edge_sum + ((size - length(tb - ta)).abs() * edge_mask).mean(0)
+            edge_sum = edge_sum + ((size - length(tb - ta)).abs() * (ma * mb)).mean(0)
         return normal_sum / 3, edge_sum / 3
 
 

@@ -11,12 +11,13 @@ from common.utils.rotations import matrix_to_axis_angle, rot6d_to_matrix
 class Pose2Feat(nn.Module):
     """3x3 convolution over the stem feature and the joints' 3-D Gaussian heat maps, without building those volumes.
 
-    The published layer concatenates the (B, 64, H, W) stem feature with (B, J * D, H, W) Gaussian volumes and convolves.
-    A Gaussian is a product gx(x) gy(y) gz(z), so the sum over depth folds into the weight, then x, then y: the same
-    numbers up to rounding, some 60 times fewer products. `conv` keeps the published layer's names and weight shape.
+    The published layer concatenates the (B, 64, H, W) stem feature with (B, J * D, H, W) Gaussian volumes and
+    convolves. A Gaussian is a product gx(x) gy(y) gz(z), so the sum over depth folds into the weight, then x, then y:
+    the same numbers up to rounding, some 60 times fewer products. `conv` keeps the published names and shapes.
 
     Args:
-        joint_num: joints J; hm_shape: (depth, height, width) lixels; sigma: lixels; channels: of the stem and the output.
+        joint_num: joints J. hm_shape: (depth, height, width) lixels. sigma: lixels.
+        channels: of the stem feature and of the output.
     """
 
     def __init__(self, joint_num, hm_shape=(64, 64, 64), sigma=2.5, channels=64):
@@ -36,7 +37,7 @@ class Pose2Feat(nn.Module):
         """
         (depth, height, width), joints, out = self.hm_shape, self.joint_num, weight.shape[0]
         gx, gy, gz = (gaussian_1d(coord[:, :, i], n, self.sigma) for i, n in enumerate((width, height, depth)))
-        # sum over depth: one (B, D) x (D, 9 C) product per joint -> taps (u along y, v along x) of every sample's kernel
+        # sum over depth, one (B, D) x (D, 9 C) product per joint: taps (u along y, v along x) of each sample's kernel
         kernel = weight.view(out, joints, depth, 3, 3).permute(1, 2, 3, 4, 0).reshape(joints, depth, -1)
         kernel = torch.bmm(gz.transpose(0, 1), kernel).view(joints, -1, 3, 3, out).transpose(0, 1)  # (B, J, u, v, C)
         taps_x = F.pad(gx, (1, 1)).unfold(2, 3, 1).reshape(-1, width, 3)  # gx(x + v - 1), zero outside
@@ -49,7 +50,7 @@ class Pose2Feat(nn.Module):
         return total.view(-1, height, width, out).permute(0, 3, 1, 2)
 
     def forward(self, img_feat, joint_coord):
-        """(B, C, H, W) stem feature, (B, J, 3) joints in lixels (detached here) -> (B, C, H, W) for the mesh backbone."""
+        """(B, C, H, W) stem feature, (B, J, 3) joints in lixels, taken as constants -> (B, C, H, W) for the mesh."""
         conv, norm, act = self.conv
         stem_weight, joint_weight = conv.weight.split([self.channels, conv.weight.shape[1] - self.channels], 1)
         image = F.conv2d(img_feat, stem_weight, conv.bias, padding=1)

@@ -1,4 +1,4 @@
-"""ResNet without its classifier (torchvision's blocks and names), split at the stem as both halves of the network need it."""
+"""ResNet without its classifier: torchvision's blocks and names, split at the stem as the network needs it."""
 import torch
 from torch import nn
 from torchvision.models import get_model_weights
@@ -48,7 +48,8 @@ class ResNetBackbone(nn.Module):
     def forward(self, x, skip_early=False):
         """(B, 3, H, W) picture, or with `skip_early` a (B, width, H/4, W/4) feature map that goes straight into layer1.
 
-        Returns the stem output (B, width, H/4, W/4), or the given map, and the last layer's (B, out_channels, H/32, W/32).
+        Returns the stem output (B, width, H/4, W/4), or the given map, and the last layer's map
+        (B, out_channels, H/32, W/32).
         """
         early = x if skip_early else self.stem(x)
         return early, self.layer4(self.layer3(self.layer2(self.layer1(early))))
@@ -67,12 +68,15 @@ class ResNetBackbone(nn.Module):
             else:
                 state = torch.load(source, map_location='cpu', weights_only=True)
         except Exception as error:  # whatever the download or the file may raise, the three ways out are the same
-            raise UserError(f'the ImageNet weights of {name} cannot be loaded ({type(error).__name__}: {error}): {ways}') from error
+            reason = f'{type(error).__name__}: {error}'.splitlines()[0]
+            raise UserError(f'the ImageNet weights of {name} cannot be loaded ({reason}): {ways}') from error
         own = self.state_dict()
         state = {k: v for k, v in state.items() if not k.startswith('fc.')} if isinstance(state, dict) else {}
-        odd = [k for k in own if not k.endswith('num_batches_tracked') and (k not in state or state[k].shape != own[k].shape)]
+        needed = (k for k in own if not k.endswith('num_batches_tracked'))
+        odd = [k for k in needed if k not in state or state[k].shape != own[k].shape]
         if odd:
-            raise UserError(f'the ImageNet weights from {source if source is not True else name} do not fit {name} of width '
+            origin = 'torchvision' if source is True else source
+            raise UserError(f'the ImageNet weights ({origin}) do not fit {name} of width '
                             f'{self.stem_channels} (first mismatch: {odd[0]}): {ways}')
         self.load_state_dict({k: state.get(k, v) for k, v in own.items()})
 
