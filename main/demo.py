@@ -3,6 +3,7 @@
     python main/demo.py                                              # the bundled pictures, model and body
     python main/demo.py --input photo.jpg --bbox 120 40 210 480      # x y width height in pixels; may be repeated
     python main/demo.py --input photos/ --detect                     # a folder (or a video), people found by a detector
+    python main/demo.py --serve                                      # a web page on this computer to draw the boxes on
     python main/demo.py --input photo.jpg --bbox full --snapshot output/model_dump/snapshot_17.pth.tar
 
 For each picture it writes a folder output/demo/<name>/ with overlays (rendered_mesh_*.jpg, output_mesh_*.jpg), meshes
@@ -23,6 +24,8 @@ from common.demo.predictor import Predictor
 from common.demo.record import JointReader
 from common.demo.sources import BoxSource, find_inputs, is_video
 from common.demo.video import video
+from common.demo.web.results import Results
+from common.demo.web.server import serve
 from common.device import devices
 from common.errors import UserError, run_main
 from common.human_model import get_human_model
@@ -46,15 +49,17 @@ def main(argv=None):
     options.check_options(args)
     configure(args)
     bundled = args.input is None
-    inputs = find_inputs(SAMPLES if bundled else args.input)
+    inputs = [] if args.serve else find_inputs(SAMPLES if bundled else args.input)
     path = chosen_snapshot(args) if args.snapshot or args.test_epoch is not None else SNAPSHOT
     predictor = load_predictor(path, args.stage, args.left)
-    box_file = SAMPLES / 'samples.json' if bundled else args.bbox_file
-    source = BoxSource(boxes, read_box_file(box_file) if box_file else None, make_detector(args), args.bbox_format)
     settings = run.Settings(
         output=Path(args.output) if args.output else Path(cfg.output_dir) / 'demo', snapshot=str(Path(path).resolve()),
         joints=joint_reader(predictor.human_model, args.joint_set), box_size_m=cfg.bbox_3d_size, focal=args.focal,
         princpt=args.princpt, root_depth=args.root_depth, smooth=args.smooth)
+    if args.serve:
+        return serve(Results(predictor, settings), args.port)
+    box_file = SAMPLES / 'samples.json' if bundled else args.bbox_file
+    source = BoxSource(boxes, read_box_file(box_file) if box_file else None, make_detector(args), args.bbox_format)
     if is_video(inputs[0]):
         return video(inputs[0], source, predictor, settings)
     return run.pictures(inputs, source, predictor, settings)

@@ -27,6 +27,8 @@ def add_options(parser):
     add('--joint_set', choices=JOINT_SETS, default='all', help='joints in the record (default: all of the body model)')
     add('--left', action='store_true', help='left hands, by the network for right hands')
     add('--smooth', choices=METHODS, help='smooth a video over time')
+    add('--serve', action='store_true', help='a web page on this computer: draw boxes, see meshes')
+    add('--port', type=int, default=8765, help='of the web page (default: %(default)s; 0: any free one)')
 
 
 def box_texts(args):
@@ -43,6 +45,11 @@ def box_texts(args):
 
 def check_options(args):
     """UserError for options that exclude or need each other."""
+    if args.serve:
+        for name in ('input', 'bbox', 'bbox_file', 'detect', 'smooth'):
+            if getattr(args, name):
+                raise UserError(f'--{name} does not go with --serve: pictures and boxes come from the page')
+        return
     given = [name for name in ('bbox', 'bbox_file', 'detect') if getattr(args, name)]
     if len(given) > 1:
         raise UserError(f'--{given[0]} and --{given[1]} both say where the people are: give one of them')

@@ -1,0 +1,1 @@
+"""The demo as a local web page: `python main/demo.py --serve`."""

@@ -1,0 +1,148 @@
+"""The local web server of the demo, on the standard library: a page, its scripts, and two things to ask for.
+
+    GET  /, /app.js, ...                   the page: a fixed list of files, nothing else of the disk
+    POST /predict?name=...&boxes=x,y,w,h;x,y,w,h&focal=...     a JPEG or PNG in the body -> JSON
+    GET  /results/<id>/<file>              overlays, meshes and the record of one of the last results
+
+It listens on 127.0.0.1 alone, and answers only what comes under that name: another site's page, or a name that
+resolves to this machine, gets 403. Bodies and waiting requests are limited.
+"""
+import base64
+import hashlib
+import json
+import re
+import sys
+import threading
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from common.errors import UserError
+
+STATIC = Path(__file__).with_name('static')
+PAGES = {'/': 'index.html', **{f'/{name}': name for name in (
+    'style.css', 'app.js', 'boxes.js', 'viewer.js', 'three/three.module.min.js', 'three/OrbitControls.js')}}
+TYPES = {'.html': 'text/html; charset=utf-8', '.css': 'text/css', '.js': 'text/javascript', '.jpg': 'image/jpeg',
+         '.json': 'application/json', '.obj': 'model/obj', '.bin': 'application/octet-stream'}
+MAX_BYTES = 25_000_000
+MAX_WAITING = 8  # requests that may wait for the network at a time
+SECONDS = 30  # after which a client that sends or takes nothing is dropped
+
+
+class Server(ThreadingHTTPServer):
+    """Says nothing when a client goes away in the middle."""
+
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
+def make_server(results, port):
+    """A server for `Results` on 127.0.0.1:port (0: any free port), to be run by `serve_forever`."""
+    try:
+        server = Server(('127.0.0.1', port), Handler)
+    except (OSError, OverflowError) as error:
+        raise UserError(f'--port {port}: cannot listen there ({error}); try another number') from error
+    server.results, server.waiting = results, threading.BoundedSemaphore(MAX_WAITING)
+    server.hosts = {f'{name}:{server.server_port}' for name in ('127.0.0.1', 'localhost')}
+    server.files = {path: (STATIC / name).read_bytes() for path, name in PAGES.items()}
+    inline = re.search(rb'<script type="importmap">(.*?)</script>', server.files['/'], re.DOTALL)[1]
+    digest = base64.b64encode(hashlib.sha256(inline).digest()).decode()
+    server.policy = f"default-src 'self'; img-src 'self' blob: data:; script-src 'self' 'sha256-{digest}'"
+    return server
+
+
+def serve(results, port):
+    """Serve until Ctrl-C."""
+    with make_server(results, port) as server:
+        print(f'open http://127.0.0.1:{server.server_port} in a browser; Ctrl-C ends', flush=True)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print('bye')
+    return 0
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection. `self.server` has results, waiting, hosts, files, policy."""
+    protocol_version = 'HTTP/1.1'
+    timeout = SECONDS
+    server_version, sys_version = 'demo', ''
+
+    def do_GET(self):
+        if self._foreign():
+            return
+        path = urlsplit(self.path).path
+        content = self.server.files.get(path)
+        if content is None and (found := re.fullmatch(r'/results/([\w-]+)/([\w.]+)', path)):
+            content = self.server.results.file(*found.groups())
+        if content is None:
+            self._error(HTTPStatus.NOT_FOUND, 'there is nothing under this address')
+        else:
+            self._answer(HTTPStatus.OK, content, TYPES[Path(PAGES.get(path, path)).suffix])
+
+    def do_POST(self):
+        if self._foreign():
+            return
+        address = urlsplit(self.path)
+        length = self.headers.get('Content-Length', '')
+        if address.path != '/predict':
+            self._error(HTTPStatus.NOT_FOUND, 'there is nothing under this address')
+        elif not re.fullmatch(r'\d{1,12}', length):
+            self._error(HTTPStatus.LENGTH_REQUIRED, 'the length of the picture is missing')
+        elif int(length) > MAX_BYTES:
+            self._error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f'a picture may have {MAX_BYTES // 10**6} MB at most')
+        elif not self.server.waiting.acquire(blocking=False):
+            self._error(HTTPStatus.SERVICE_UNAVAILABLE, 'too many requests at once, try again in a moment')
+        else:
+            try:
+                self._predict(self.rfile.read(int(length)), parse_qs(address.query))
+            finally:
+                self.server.waiting.release()
+
+    def _predict(self, data, query):
+        try:
+            name = Path(query.get('name', ['picture'])[0].replace('\\', '/')).name[:200] or 'picture'
+            boxes = [box.split(',') for box in query.get('boxes', [''])[0].split(';') if box]
+            focal = _number(query['focal'][0]) if 'focal' in query else None
+            answer = self.server.results.predict(data, name, boxes, focal)
+        except UserError as error:
+            self._error(HTTPStatus.BAD_REQUEST, str(error), keep=True)
+        else:
+            self._answer(HTTPStatus.OK, json.dumps(answer).encode(), TYPES['.json'])
+
+    def _foreign(self):
+        """Refuse requests that were not made to this server by its own page or by a program. True if so."""
+        origin = self.headers.get('Origin')
+        if self.headers.get('Host') in self.server.hosts and (
+                origin is None or urlsplit(origin).netloc in self.server.hosts):
+            return False
+        self._error(HTTPStatus.FORBIDDEN, 'this server answers its own page only')
+        return True
+
+    def _error(self, status, text, keep=False):
+        """A one-line complaint as JSON; the connection ends unless the request was read whole (`keep`)."""
+        self.close_connection = self.close_connection or not keep
+        self._answer(status, json.dumps({'error': text}).encode(), TYPES['.json'])
+
+    def _answer(self, status, content, kind):
+        self.send_response(status)
+        headers = {'Content-Type': kind, 'Content-Length': str(len(content)), 'Cache-Control': 'no-store',
+                   'Content-Security-Policy': self.server.policy, 'X-Content-Type-Options': 'nosniff'}
+        for name, value in headers.items():
+            self.send_header(name, value)
+        if self.close_connection:
+            self.send_header('Connection', 'close')
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, form, *values):
+        """Nothing is logged."""
+
+
+def _number(text):
+    try:
+        return float(text)
+    except ValueError as error:
+        raise UserError(f'the focal length is no number: {text}') from error
