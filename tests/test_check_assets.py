@@ -2,6 +2,7 @@
 import json
 import shutil
 
+import cv2
 import numpy as np
 import pytest
 
@@ -105,6 +106,8 @@ def test_absent_and_unreadable_pictures(check, data_dir):
     assert code == 1
     assert f'2 of 4 pictures are absent, the first: {pictures[1]}' in printed
     assert 'unreadable' in printed
+    cv2.imwrite(str(next((data_dir / 'FreiHAND/data/evaluation/rgb').iterdir())), np.zeros((60, 50, 3), np.uint8))
+    assert 'is 50 x 60 pixels large, the annotations say 112 x 112' in check(data_dir, 'FreiHAND')[1]
 
 
 def test_fits_are_drawn_and_measured(check, tiny_datasets, tmp_path):

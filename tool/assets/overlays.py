@@ -5,7 +5,7 @@ import numpy as np
 
 from common.utils.preprocessing import crop_affine
 from common.utils.render import overlay_mesh
-from data.target import fit_error, place_fit
+from data.target import fit_error, has_joints, place_fit
 
 
 def draw_fits(dataset, count, folder):
@@ -62,7 +62,7 @@ def joint_error(dataset, sample, placed):
             sample.joint_cam - sample.joint_cam[body.root_joint_idx])
         error = 1000 * np.linalg.norm(difference, axis=1).mean()
         return error, f'joint error {error:.1f} mm'
-    if check is None or sample.joint_img is None:
+    if check is None or not has_joints(sample) or (check.kind == '3d' and sample.joint_cam is None):
         return None, 'drawn (the fit is the annotation, there are no other joints)'
     img2bb_trans = crop_affine(sample.bbox, 1, 0, dataset.codec.input_img_shape)
     error = fit_error(placed, sample, False, img2bb_trans, dataset.rules)

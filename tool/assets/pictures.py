@@ -14,22 +14,34 @@ def check_pictures(dataset):
     """What is wrong with the pictures of a MeshDataset (an empty text if nothing is), and how many there are."""
     if not isinstance(dataset.samples, PackedList):
         return '', f'{len(dataset)} samples, made by the program'
-    by_folder = defaultdict(dict)  # folder -> {file name: None}, in order and once each
+    by_folder = defaultdict(dict)  # folder -> {file name: (height, width)}, each once and in order
     for sample in dataset.samples:
         folder, name = os.path.split(sample.img_path)
-        by_folder[folder][name] = None
-    absent, present, total = [], [], 0
-    for folder, names in by_folder.items():
+        by_folder[folder][name] = tuple(sample.img_shape)
+    absent, present = [], {}
+    for folder, sizes in by_folder.items():
         there = set(os.listdir(folder)) if os.path.isdir(folder) else ()
-        total += len(names)
-        for name in names:
-            (present if name in there else absent).append(os.path.join(folder, name))
+        for name, size in sizes.items():
+            path = os.path.join(folder, name)
+            if name in there:
+                present[path] = size
+            else:
+                absent.append(path)
+    total = len(absent) + len(present)
     text = f'{len(dataset)} samples in {total} pictures, {len(absent)} of them absent'
     if absent:
         return f'{len(absent)} of {total} pictures are absent, the first: {absent[0]}', text
-    for path in [present[i] for i in np.unique(np.linspace(0, len(present) - 1, DECODED).astype(int))]:
+    return _decode(list(present.items())), text
+
+
+def _decode(pictures):
+    """Read some of the pictures (path, (height, width)); what is wrong with the first bad one, or an empty text."""
+    for index in np.unique(np.linspace(0, len(pictures) - 1, DECODED).astype(int)):
+        path, size = pictures[index]
         try:
-            load_img(path)
+            found = load_img(path).shape[:2]
         except (OSError, ValueError) as error:
-            return f'unreadable: {error}', text
-    return '', text
+            return f'unreadable: {error}'
+        if found != size:
+            return f'{path} is {found[1]} x {found[0]} pixels large, the annotations say {size[1]} x {size[0]}'
+    return ''
