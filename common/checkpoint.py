@@ -112,7 +112,10 @@ def pack_network(model):
 
 
 def export_weights(source, target):
-    """Write a snapshot's network in half precision, without optimiser and resume state: for sharing, not resuming."""
+    """Write a snapshot's network in half precision, without optimiser and resume state: for sharing, not resuming.
+
+    Biases and BatchNorm statistics stay as they are: they are few, and small variances do not fit half precision.
+    """
     content = read(source)
-    network = {name: value.half() if value.is_floating_point() else value for name, value in content['network'].items()}
+    network = {name: value.half() if value.ndim > 1 else value for name, value in content['network'].items()}
     write(target, {'epoch': content['epoch'], 'network': network, 'meta': content.get('meta', {})})
