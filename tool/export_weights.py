@@ -1,0 +1,24 @@
+"""A small file to share from a snapshot: the network in half precision, without optimiser and resume state.
+
+    python tool/export_weights.py output/model_dump/snapshot_14.pth.tar main/embedded/nano.pth.tar
+"""
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from common import checkpoint  # noqa: E402
+from common.errors import run_main  # noqa: E402
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('snapshot', type=Path, help='snapshot_<epoch>.pth.tar of a training')
+    parser.add_argument('out', type=Path, help='file to write')
+    args = parser.parse_args(argv)
+    checkpoint.export_weights(args.snapshot, args.out)
+    print(f'wrote {args.out}, {args.out.stat().st_size / 1e6:.2f} MB')
+
+
+if __name__ == '__main__':
+    run_main(main)
