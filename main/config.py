@@ -154,7 +154,7 @@ class Config:
         try:
             changes = OmegaConf.to_container(OmegaConf.from_dotlist(list(items)))
         except Exception as error:  # OmegaConf passes on whatever its YAML parser raises
-            raise UserError(f'cannot read the options {" ".join(items)}: {str(error).splitlines()[0]}') from error
+            raise UserError(f'cannot read the options {" ".join(items)}: {_one_line(error)}') from error
         self.update(changes)
 
     def load(self, name):
@@ -168,7 +168,7 @@ class Config:
         try:
             changes = OmegaConf.to_container(OmegaConf.load(path)) or {}
         except Exception as error:
-            raise UserError(f'{path} is not a YAML file of settings: {error}') from error
+            raise UserError(f'{path} is not a YAML file of settings: {_one_line(error)}') from error
         for key, value in dataclasses.asdict(Config()).items():
             setattr(self, key, value)
         self.update(changes, source=f'{path}: ')
@@ -187,8 +187,7 @@ class Config:
             try:
                 OmegaConf.update(merged, key, value, merge=False)
             except (OmegaConfBaseException, ValueError, TypeError) as error:
-                reason = str(error).splitlines()[0]
-                raise UserError(f'{source}{key}={value}: {reason}') from error
+                raise UserError(f'{source}{key}={value}: {str(error).splitlines()[0]}') from error
         values = OmegaConf.to_container(merged)
         for f in dataclasses.fields(self):
             if isinstance(f.default, tuple):
@@ -241,6 +240,10 @@ def _check_values(values, source):
             near = difflib.get_close_matches(name, known, n=1)
             hint = f' (did you mean {near[0]}?)' if near else ''
             raise UserError(f'{source}unknown data set "{name}"{hint}: one of {", ".join(known)}')
+
+
+def _one_line(error):
+    return ' '.join(str(error).split())
 
 
 cfg = Config()

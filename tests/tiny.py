@@ -49,10 +49,10 @@ class RandomDataset:
                    'fit_mesh_img': uniform(vertices, 3), 'orig_joint_cam': uniform(joints, 3),
                    'fit_joint_cam': uniform(joints, 3), 'shape_param': uniform(10),
                    'pose_param': uniform(self.model.kinematic_joint_num * 3, low=-1)}
-        one = np.float32(1)
-        meta = {'orig_joint_valid': np.ones((joints, 1), np.float32), 'is_valid_fit': one, 'is_3D': one,
-                'orig_joint_trunc': np.ones((joints, 1), np.float32), 'fit_joint_trunc': np.ones((joints, 1), np.float32),
-                'fit_mesh_trunc': np.ones((vertices, 1), np.float32)}
+        meta = {name: np.ones((joints, 1), np.float32)
+                for name in ('orig_joint_valid', 'orig_joint_trunc', 'fit_joint_trunc')}
+        meta |= {'fit_mesh_trunc': np.ones((vertices, 1), np.float32), 'is_valid_fit': np.float32(1),
+                 'is_3D': np.float32(1)}
         return inputs, targets, meta
 
     def evaluate(self, outs, start):
@@ -67,4 +67,7 @@ class RandomDataset:
 
 def use_random_data(monkeypatch, **options):
     """Let the engine open RandomDatasets under every name."""
-    monkeypatch.setattr('common.base.build_dataset', lambda name, split, config: RandomDataset(split, config, **options))
+    def build(name, split, config):
+        return RandomDataset(split, config, **options)
+
+    monkeypatch.setattr('common.base.build_dataset', build)
