@@ -1,6 +1,10 @@
 """Fixtures that several test files share."""
+import json
+
 import pytest
 
+from data import build_dataset
+from tests.data_tools import HANDS, copy_set, data_config
 from tests.golden import make_bodies, make_datasets
 
 
@@ -18,3 +22,26 @@ def tiny_datasets(tmp_path_factory, stand_in_bodies):
     folder = tmp_path_factory.mktemp('data')
     make_datasets.main(str(stand_in_bodies), str(folder))
     return folder
+
+
+@pytest.fixture
+def open_set(stand_in_bodies, tiny_datasets):
+    """Opens a data set of the tiny data, or of another data_dir."""
+    def build(name, split, *overrides, data_dir=tiny_datasets):
+        hands = HANDS if name == 'FreiHAND' else []
+        return build_dataset(name, split, data_config(stand_in_bodies, data_dir, *hands, *overrides))
+    return build
+
+
+@pytest.fixture
+def changed(tiny_datasets, tmp_path):
+    """Copies one data set, with the joint regressors, and applies `change(content)` to one of its JSON files: in place,
+    or with the new content as its result. Returns the new data_dir."""
+    def copy(name, file, change):
+        copy_set(tiny_datasets, tmp_path, *{name, 'Human36M'})
+        path = tmp_path / name / file
+        content = json.loads(path.read_text())
+        new = change(content)
+        path.write_text(json.dumps(content if new is None else new))
+        return tmp_path
+    return copy

@@ -1,0 +1,125 @@
+"""What the loaders do with records that make no sense, and with pictures that are not there."""
+import logging
+import shutil
+
+import numpy as np
+import pytest
+
+from common.errors import UserError
+from tests.data_tools import copy_set
+
+
+def test_bad_parts_are_masked_counted_and_reported_once(open_set, changed, caplog):
+    def spoil(content):
+        frame = content['2']['1']['0']
+        frame['pose'][5] = float('nan')
+    data_dir = changed('Human36M', 'annotations/Human36M_subject7_smpl_param.json', spoil)
+    with caplog.at_level(logging.WARNING):
+        data = open_set('Human36M', 'train', 'h36m_train_cameras=[4]', data_dir=data_dir)
+    assert sum('fit not finite' in r.message and '1 x' in r.message for r in caplog.records) == 1
+    index = next(i for i, s in enumerate(data.samples) if s.fit is None)
+    _, targets, meta = data.get_item(index, None)
+    assert 's_07' in data.samples[index].img_path and len(data) == 10
+    assert meta['is_valid_fit'] == 0 and not meta['fit_mesh_trunc'].any() and not targets['fit_mesh_img'].any()
+    assert meta['orig_joint_valid'].any() and targets['orig_joint_img'].any()
+
+
+def test_joints_that_are_not_finite_are_masked(open_set, changed):
+    def spoil(content):
+        content['annotations'][0]['keypoints_cam'][5] = [float('nan')] * 3
+        content['annotations'][1]['keypoints_cam'][5] = [float('nan')] * 3
+    data = open_set('MuCo', 'train', data_dir=changed('MuCo', 'data/MuCo-3DHP.json', spoil))
+    targets, meta = data.get_item(0, None)[1:]
+    assert np.isfinite(targets['orig_joint_img']).all()
+    shoulder = data.human_model.joint_set.index('L_Shoulder')
+    assert meta['orig_joint_valid'][shoulder] == 0 and meta['orig_joint_valid'].sum() > 10
+
+
+def test_a_wrong_camera_file_stops_the_run_and_is_suspected(open_set, changed):
+    def old_convention(content):
+        for camera in content.values():
+            camera['t'] = [0, 0, -4000]
+    data_dir = changed('Human36M', 'annotations/Human36M_subject1_camera.json', old_convention)
+    with pytest.raises(UserError, match=r'Human36M: 4 of the first .*joints behind the camera.*suspect .*_camera.json'):
+        open_set('Human36M', 'train', data_dir=data_dir)
+
+
+@pytest.mark.parametrize('trans', [[50, 0, 4], [0, 0, -4]])
+def test_fits_out_of_sight_stop_the_run(trans, open_set, changed):
+    def move(content):
+        for person in content.values():
+            person['smpl_param']['trans'] = trans
+    data_dir = changed('MSCOCO', 'annotations/coco_smplifyx_train.json', move)
+    with pytest.raises(UserError, match='MSCOCO: 4 of the .*impossible size or place.*suspect coco_smplifyx_train'):
+        open_set('MSCOCO', 'train', data_dir=data_dir)
+
+
+def test_one_mesh_of_impossible_size_is_masked(open_set, changed):
+    def enlarge(content):
+        content['104']['smpl_param']['shape'][0] = 1000
+    data = open_set('MSCOCO', 'train', data_dir=changed('MSCOCO', 'annotations/coco_smplifyx_train.json', enlarge))
+    assert data.samples[1].ann_id == 104 and data.samples[1].fit is None
+    assert data.check.counts['mesh of impossible size or place, masked'] == 1
+
+
+def test_boxes_off_the_picture_are_skipped(open_set, changed):
+    def spoil(content):
+        content['annotations'][0]['bbox'] = [1000, 1000, 50, 50]
+    data = open_set('PW3D', 'test', 'use_gt_info=true', data_dir=changed('PW3D', 'data/3DPW_test.json', spoil))
+    assert len(data) == 4 and data.check.counts['box off the picture, sample skipped'] == 1
+
+
+@pytest.mark.parametrize('lacking', [{}, {'2': {}}, {'2': {'1': {}}}])
+def test_a_fit_missing_at_any_level_keeps_the_sample(lacking, open_set, changed):
+    data_dir = changed('Human36M', 'annotations/Human36M_subject1_smpl_param.json', lambda content: lacking)
+    data = open_set('Human36M', 'train', data_dir=data_dir)
+    assert len(data) == 20 and sum(s.fit is None for s in data.samples) == 4
+
+
+def test_fit_limit_is_a_setting_and_rejections_are_counted(open_set):
+    counts = []
+    for limit in (1, 25, 1000):
+        data = open_set('Human36M', 'train', f'fit_limit_mm={limit}', 'h36m_train_cameras=[4]')
+        counts.append(data.check.rejected)
+        metas = [data.get_item(i, None)[2] for i in range(0, 10, 3)]
+        assert all(meta['orig_joint_trunc'].any() for meta in metas) and data.check.fits == 10
+        assert {1: 0, 25: 2, 1000: 4}[limit] == sum(meta['is_valid_fit'] for meta in metas)
+    assert counts[0] == 10 > counts[1] > counts[2] == 0
+
+
+def test_missing_pictures_are_replaced_or_an_error(open_set, tiny_datasets, tmp_path, caplog):
+    copy_set(tiny_datasets, tmp_path, 'MSCOCO')
+    (tmp_path / 'MSCOCO' / 'images' / 'train2017' / '000000000003.png').unlink()
+    with caplog.at_level(logging.WARNING):
+        data = open_set('MSCOCO', 'train', data_dir=tmp_path)
+        items = [data[i] for i in range(5)]
+    assert len(items) == 5 and data.replaced == 1 and data.check.counts['picture missing'] == 1
+    assert any('000000000003.png' in r.getMessage() for r in caplog.records)
+    with pytest.raises(UserError, match='000000000003.png'):
+        open_set('MSCOCO', 'train', 'missing_image=error', data_dir=tmp_path)
+
+
+def test_too_many_missing_pictures_stop_the_run(open_set, tiny_datasets, tmp_path):
+    copy_set(tiny_datasets, tmp_path, 'MSCOCO')
+    shutil.rmtree(tmp_path / 'MSCOCO' / 'images' / 'train2017')
+    data = open_set('MSCOCO', 'train', data_dir=tmp_path)
+    with pytest.raises(UserError, match='MSCOCO: 21 samples could not be used, the last of them'):
+        data[0]
+
+
+def test_augmentation_is_a_function_of_seed_epoch_and_index(open_set):
+    data, again, other = (open_set('MuCo', 'train', f'seed={s}') for s in (0, 0, 1))
+    for d in (data, again):
+        d.set_epoch(3)
+    np.testing.assert_array_equal(data[1][0]['img'], again[1][0]['img'])
+    again.set_epoch(4)
+    other.set_epoch(3)
+    assert not np.array_equal(data[1][0]['img'], again[1][0]['img'])
+    assert not np.array_equal(data[1][0]['img'], other[1][0]['img'])
+
+
+def test_fits_of_another_body_model_are_left_out(open_set, caplog):
+    with caplog.at_level(logging.WARNING):
+        data = open_set('MSCOCO', 'train', 'body_model=open_body')
+    assert all(s.fit is None for s in data.samples)
+    assert any('its fits are of smpl' in r.getMessage() for r in caplog.records)
