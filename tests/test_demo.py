@@ -110,6 +110,24 @@ def test_lixel_stage_writes_no_parameters(demo, tmp_path):
     assert record['people'][0]['depth_source'] == 'box area' and 'pose' not in record['people'][0]
 
 
+def test_left_hand(tmp_path):
+    """778 vertices, 21 joints; the parameters give the mirrored mesh."""
+    snapshot = write_snapshot(tmp_path / 'hand.pth.tar', 'body_model=open_hand')
+    write_picture(tmp_path / 'photo.jpg')
+    assert main(['--gpu', 'cpu', '--snapshot', str(snapshot), '--output', str(tmp_path / 'out'), '--left', '--input',
+                 str(tmp_path / 'photo.jpg'), '--bbox', '20', '30', '60', '80']) == 0
+    folder = tmp_path / 'out' / 'photo'
+    assert {p.name for p in folder.iterdir()} == ALL
+    record = json.loads((folder / 'result.json').read_text())
+    assert record['model']['left_hand'] and len(record['joint_names']) == 21
+    assert 'x negated' in record['units']['trans'] and 'mean hand' in record['units']['pose']
+    with np.load(folder / 'result.npz') as data:
+        pose, betas, trans = (torch.from_numpy(data[k]).float() for k in ('pose', 'betas', 'trans'))
+        vertices, _ = get_human_model('open_hand')(pose, betas, trans)
+        assert vertices.shape == (1, 778, 3)
+        np.testing.assert_allclose(vertices.numpy() * [-1, 1, 1], data['param_vertices_cam'], atol=1e-4)
+
+
 @pytest.mark.parametrize('name, first, count', [('all', 'Pelvis', 29), ('smpl', 'Pelvis', 24), ('coco', 'Nose', 17),
                                                 ('h36m', 'Pelvis', 17)])
 def test_joint_sets(demo, tmp_path, name, first, count):

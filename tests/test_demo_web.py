@@ -2,7 +2,11 @@
 import concurrent.futures
 import http.client
 import json
+import signal
+import subprocess
+import sys
 import threading
+import urllib.request
 from urllib.parse import urlencode
 
 import cv2
@@ -13,7 +17,7 @@ from common.demo.run import Settings
 from common.demo.web import server as web
 from common.demo.web.picture_size import picture_size
 from common.demo.web.results import RESULTS_KEPT, Results
-from main.config import cfg
+from main.config import ROOT, cfg
 from main.demo import joint_reader, load_predictor
 from tests.demo_tools import blobs, write_picture, write_snapshot
 from tests.web_driver import Browser, browser_missing
@@ -147,6 +151,18 @@ def test_too_many_waiting(ask, server):
 
 def test_listens_on_this_machine_only(server):
     assert server.server_address[0] == '127.0.0.1'
+
+
+def test_command_serves_until_interrupted(tmp_path):
+    write_snapshot(tmp_path / 'tiny.pth.tar')
+    command = [sys.executable, str(ROOT / 'main' / 'demo.py'), '--serve', '--port', '0', '--gpu', 'cpu', '--snapshot',
+               str(tmp_path / 'tiny.pth.tar')]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        address = process.stdout.readline().split()[1]
+        with urllib.request.urlopen(address, timeout=60) as page:
+            assert b'<canvas' in page.read()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
 
 
 def place_of(browser, element):

@@ -1,6 +1,7 @@
 """Drawing: what is drawn where, huge pictures, OBJ text."""
 import numpy as np
 
+from common.human_model import get_human_model
 from common.utils import vis
 from common.utils.render import overlay_mesh
 
@@ -36,6 +37,15 @@ def test_no_mesh_and_meshes_out_of_sight():
     img = np.full((20, 30, 3), 7, np.uint8)
     for meshes in ([], [square(-2.)], [square(2., x=100.)], [square(2.) * np.nan]):
         np.testing.assert_array_equal(vis.draw_meshes(img, meshes, FACES, (50, 50), (15, 10)), img)
+
+
+def test_silhouette_covers_the_vertices():
+    body = get_human_model('open_body')
+    mesh = body.v_template.numpy() * [1, -1, -1] + [0, 0, 5]
+    img = np.full((400, 300, 3), 255, np.uint8)
+    drawn = (vis.draw_meshes(img, [mesh], body.face, (900, 900), (150, 200)) < 250).any(-1)
+    x, y = np.rint(mesh[:, :2] / mesh[:, 2:] * 900 + [150, 200]).astype(int).T
+    assert drawn[y, x].mean() >= 0.98
 
 
 def test_points_skeleton_box():

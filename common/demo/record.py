@@ -22,6 +22,7 @@ UNITS = {
     'trans': 'metres: body_model(pose, betas) + trans = param_vertices_cam',
     'focal': 'pixels: fx, fy', 'princpt': 'pixels: cx, cy', 'faces': 'vertex numbers of each triangle, from 0',
 }
+HAND_POSE = UNITS['pose'] + "; relative to the model's mean hand (flat_hand_mean=False)"
 MIRRORED = ('metres: (body_model(pose, betas) + trans) with x negated = param_vertices_cam: a left hand by the model '
             'of the right one')
 
@@ -47,6 +48,7 @@ class Origin:
     stage: str
     body_model: str
     gender: str
+    is_hand: bool = False
     mirrored: bool = False
 
 
@@ -65,7 +67,7 @@ def person_arrays(person, joints, camera):
 
 def header(origin, camera, joints):
     """The part of the record that all people of a picture share."""
-    units = UNITS | ({'trans': MIRRORED} if origin.mirrored else {})
+    units = UNITS | ({'pose': HAND_POSE} if origin.is_hand else {}) | ({'trans': MIRRORED} if origin.mirrored else {})
     camera = {'focal': camera.focal.tolist(), 'princpt': camera.princpt.tolist(), 'focal_source': camera.focal_source,
               'R': np.eye(3).tolist(), 't': [0., 0., 0.]}
     model = {'snapshot': origin.snapshot, 'stage': origin.stage, 'body_model': origin.body_model,

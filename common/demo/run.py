@@ -60,7 +60,7 @@ def origin_of(path, size, people, predictor, settings):
     human_model = predictor.human_model
     stage = 'lixel' if people[0].param_cam is None else 'param'
     return Origin(str(path.resolve()), size, settings.snapshot, stage, human_model.name, human_model.gender,
-                  predictor.left_hand)
+                  human_model.is_hand, predictor.left_hand)
 
 
 def pictures(paths, boxes_of, predictor, settings):

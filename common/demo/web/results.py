@@ -55,7 +55,7 @@ class Results:
         joints, faces, human_model = self.settings.joints, self.predictor.faces, self.predictor.human_model
         kinds = ['lixel'] if people[0].param_cam is None else ['lixel', 'param']
         origin = Origin(name, image.shape[:2], self.settings.snapshot, kinds[-1], human_model.name, human_model.gender,
-                        self.predictor.left_hand)
+                        human_model.is_hand, self.predictor.left_hand)
         files = {'result.json': json_text(origin, camera, joints, people).encode(),
                  'faces.bin': np.ascontiguousarray(faces, '<u4').tobytes()}
         for kind in kinds:
