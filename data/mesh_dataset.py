@@ -67,6 +67,7 @@ class MeshDataset(MeshEvaluation, Dataset):
         if split not in self.splits:
             raise UserError(f'{self.name} has no split "{split}": it has {", ".join(self.splits)}')
         self.training = split == 'train'
+        self.aug_strength = cfg.aug_scale, cfg.aug_rotation, cfg.aug_color
         self.epoch = self.replaced = self.excluded = 0
         self.protocol, self.folder = f'{self.name} {split}', Path(cfg.data_dir) / self.name
         self.human_model = get_human_model(cfg.human_model, cfg.human_model_dir)
@@ -113,7 +114,7 @@ class MeshDataset(MeshEvaluation, Dataset):
             return self.get_item(index, None)
         while True:
             try:
-                return self.get_item(index, AugParams.random(rng, self.allow_flip))
+                return self.get_item(index, AugParams.random(rng, self.allow_flip, self.aug_strength))
             except (OSError, ValueError) as error:
                 self._count_unusable(index, error)
                 index = int(rng.integers(len(self)))

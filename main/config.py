@@ -67,6 +67,9 @@ class Config:
     synthetic_img_size: int = 160  # side of the synthetic pictures, pixels
     synthetic_occlusion: float = 0.0  # share of the synthetic pictures in which a box hides a part of the person
     synthetic_cache: bool | str = False  # keep the pictures on disk: true (<output_dir>/cache) or a folder
+    aug_scale: float = 0.25  # augmentation: largest change of the box's size, as a share
+    aug_rotation: float = 30.0  # augmentation: standard deviation of the rotation, degrees; at most twice that
+    aug_color: float = 0.2  # augmentation: largest change of a colour channel, as a share
     # Network
     resnet_type: int = 50  # depth of the two backbones
     resnet_width: int = 64  # channels of their first stage; the other stages grow with it

@@ -19,13 +19,15 @@ class AugParams:
     flip: bool = False
 
     @classmethod
-    def random(cls, rng, allow_flip=True):
-        """Draw one from `rng` (np.random.Generator): scale within 1 +- 0.25, rotation within +- 60 degrees for six in
-        ten, colours within +- 20 %, flip for every second one."""
-        scale = 1 + 0.25 * float(np.clip(rng.standard_normal(), -1, 1))
-        rot = 30 * float(np.clip(rng.standard_normal(), -2, 2))
+    def random(cls, rng, allow_flip=True, strength=(0.25, 30, 0.2)):
+        """Draw one from `rng` (np.random.Generator), with the published `strength` unless given: scale within
+        1 +- 0.25, rotation of a standard deviation of 30 degrees and at most twice that, for six in ten, colours within
+        +- 20 %, flip for every second one."""
+        max_scale, rot_std, max_color = strength
+        scale = 1 + max_scale * float(np.clip(rng.standard_normal(), -1, 1))
+        rot = rot_std * float(np.clip(rng.standard_normal(), -2, 2))
         rot = rot if rng.random() < 0.6 else 0.0
-        color = tuple(rng.uniform(0.8, 1.2, 3).tolist())
+        color = tuple(rng.uniform(1 - max_color, 1 + max_color, 3).tolist())
         flip = bool(rng.random() < 0.5)
         return cls(scale, rot, color, flip and allow_flip)
 
