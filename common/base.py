@@ -72,7 +72,7 @@ class Trainer(Base):
                                     distributed.rank(), distributed.world_size(), config.grad_accum)
         if weights:
             config.update({'pretrained_backbone': False})
-        self.model = get_model(config, self.human_model, 'train').to(self.device)
+        self.model = get_model(config, self.human_model, 'train').to(self.device, memory_format=torch.channels_last)
         self.parameters = freeze_and_collect(self.model)
         self.optimizer = make_optimizer(config.optimizer, self.parameters, config.lr, config.weight_decay)
         half = autocast_dtype(config.amp, self.device) == torch.float16
@@ -205,9 +205,9 @@ class Tester(Base):
         super().__init__(config, 'test_logs')
         self.snapshot, self.epoch = Path(snapshot), int(content['epoch'])
         self.dataset = build_dataset(config.testset, 'test', config)
-        self.model = get_model(config, self.body_model(), 'test').to(self.device).eval()
+        self.model = get_model(config, self.body_model(), 'test').to(self.device, memory_format=torch.channels_last)
         checkpoint.load_network(self.model, content, snapshot, regressor_optional=config.stage == 'lixel')
-        self.net = wrap(self.model.requires_grad_(False), self.devices, config.amp, config.compile)
+        self.net = wrap(self.model.eval().requires_grad_(False), self.devices, config.amp, config.compile)
 
     @torch.inference_mode()
     def test(self):

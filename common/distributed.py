@@ -37,7 +37,7 @@ def any_rank(flag):
     """True when `flag` is true in any process: all of them get the same answer."""
     if not active():
         return bool(flag)
-    value = torch.tensor(int(flag))
+    value = torch.tensor(int(bool(flag)))
     dist.all_reduce(value, op=dist.ReduceOp.MAX, group=_control)
     return bool(value)
 

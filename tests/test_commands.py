@@ -94,13 +94,13 @@ def test_the_main_job_from_three_folders_with_an_interruption(tmp_path):
 def test_two_processes_train_and_test_like_one(tmp_path, monkeypatch):
     monkeypatch.setattr(Model, 'train', keep_eval)
     one, two = tmp_path / 'one', tmp_path / 'two'
-    train_here(one, train_batch_size=4, lixel_epochs=1)
-    tiny = settings_file(two, train_batch_size=2, lixel_epochs=1)
+    train_here(one, train_batch_size=4, lixel_epochs=1, lr=1e-4)
+    tiny = settings_file(two, train_batch_size=2, lixel_epochs=1, lr=1e-4)
     text = run([*TORCHRUN, str(ROOT / 'tests' / 'train_with_fixed_batchnorm.py'), '--gpu', 'cpu', '--cfg', tiny])
     assert '2 per device x 2 devices x 1 accumulated = 4 samples per step, 5 steps per epoch' in text
     ours, theirs = read_losses(one), read_losses(two)
     assert [row[:2] for row in ours] == [row[:2] for row in theirs] == [(0, step) for step in range(5)]
-    assert [row[2] for row in ours] == pytest.approx([row[2] for row in theirs], rel=1e-5)
+    assert [row[2] for row in ours] == pytest.approx([row[2] for row in theirs], rel=1e-4)
 
     config = Config()
     config.load(str(one / 'tiny.yaml'))
