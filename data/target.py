@@ -192,7 +192,7 @@ def fit_error(placed, sample, flip, img2bb_trans, rules):
     if not shared:
         return 0.
     own = [joint_set.index(n) for n in shared]
-    regressed = check.regressor[[check.joint_set.index(n) for n in shared]] @ placed.vertices
+    regressed = (check.regressor @ placed.vertices)[[check.joint_set.index(n) for n in shared]]
     if check.kind == '3d':
         target = cam[own]
         regressed = regressed - regressed.mean(0) + target.mean(0)
