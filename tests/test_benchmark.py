@@ -1,0 +1,157 @@
+"""The benchmark: what it times, against what, and that its imitations of data have the shapes of real data."""
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from common.errors import UserError
+from common.human_model import get_human_model
+from tests.tiny import SETTINGS, tiny_config
+from tool import benchmark
+from tool.bench import loading, memory, network, scaling, timing
+
+CPU = torch.device('cpu')
+WORDS = ['--gpu', 'cpu', *SETTINGS, 'synthetic_train_size=8', 'synthetic_img_size=64']
+
+
+class Clock:
+    """A clock that functions set forward; `log` keeps their names."""
+
+    def __init__(self):
+        self.now, self.log = 0., []
+
+    def task(self, name, durations):
+        durations = iter(durations)
+
+        def call():
+            self.log.append(name)
+            self.now += next(durations)
+        return call
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(timing.time, 'perf_counter', lambda: clock.now)
+    return clock
+
+
+def test_rounds_alternate_and_medians_leave_out_the_warm_up(clock):
+    calls = {'a': clock.task('a', [50, 1, 9, 2]), 'b': clock.task('b', [70, 4, 3, 99])}
+    assert timing.alternate(calls, 3) == {'a': 2, 'b': 4}
+    assert ''.join(clock.log) == 'ab' + 'ab' * 3
+
+
+def test_short_functions_are_called_often_enough(clock):
+    calls = {'quick': clock.task('quick', [.15, .05] + [.05] * 100), 'slow': clock.task('slow', [1] * 3)}
+    assert timing.alternate(calls, 2, min_seconds=.2) == {'quick': pytest.approx(.05), 'slow': 1}
+    assert clock.log.count('quick') == 2 + 2 * 4 and clock.log.count('slow') == 1 + 2
+
+
+def test_a_speed_is_images_over_seconds_and_its_ratio_of_times():
+    row = network.speed_row('inference, batch 8', 8, {'net': 4., 'resnet': 2.}, network.INFERENCE)
+    assert (row.value, row.yardstick_value, row.ratio) == (2., 4., 2.)
+    assert str(row).split() == ['inference,', 'batch', '8', '2', 'images/s', 'ResNet-50', 'inference', '4', '2', 'x',
+                                'its', 'time']
+
+
+@pytest.mark.parametrize('kind', [*loading.BODIES, *loading.HANDS], ids=lambda kind: kind.title.split()[0])
+def test_imitated_data_is_whole_and_of_the_shapes_of_the_random_batch(tmp_path, kind):
+    body = 'open_hand' if kind in loading.HANDS else 'open_body'
+    config = tiny_config(tmp_path, f'body_model={body}')
+    loading.write_picture(tmp_path / 'a.jpg', kind.shape)
+    data = loading.Pictures('train', config, kind, tmp_path / 'a.jpg')
+    parts = data.get_item(5, None)
+    _, targets, meta = parts
+    assert meta['is_valid_fit'] == 1 and meta['fit_mesh_trunc'].all() and meta['fit_joint_trunc'].all()
+    assert meta['is_3D'] == kind.has_3d and meta['orig_joint_trunc'].any() == (kind.joint_set is not None)
+    assert np.ptp(targets['fit_mesh_img'][:, :2], axis=0).max() > 4  # of 8 lixels: the person fills the crop
+    batch = network.random_batch(get_human_model(body), config, 3, CPU)
+    for mine, theirs in zip(batch, parts, strict=True):
+        assert {k: tuple(v.shape) for k, v in mine.items()} == {k: (3, *v.shape) for k, v in theirs.items()}
+
+
+def test_a_training_step_moves_the_weights_only_when_asked_to(tmp_path, monkeypatch):
+    made = []
+    plain = network.get_model
+    monkeypatch.setattr(network, 'get_model', lambda *args: made.append(plain(*args)) or made[-1])
+    for step in (False, True):
+        call = network.network_training(tiny_config(tmp_path), [CPU], step=step)
+        before = made[-1].pose_net.conv_x[0].weight.clone()
+        call()
+        assert torch.equal(before, made[-1].pose_net.conv_x[0].weight) != step
+        assert all(p.grad is None for p in made[-1].parameters())
+
+
+def test_memory_is_split_into_peak_and_growth(tmp_path, monkeypatch):
+    config = tiny_config(tmp_path, 'train_batch_size=6', 'test_batch_size=8')
+    asked = []
+
+    def fake(function, cfg, name, batch):
+        asked.append(batch)
+        return (2e9 if name.startswith('network') else 1e9) + batch * (3e8 if name.endswith('training') else 1e8)
+
+    monkeypatch.setattr(memory, 'in_new_process', fake)
+    rows = memory.measure_memory(config, CPU, 1)
+    assert [row.value for row in rows] == pytest.approx([2.8, 3.8, .3])
+    assert [row.yardstick_value for row in rows] == pytest.approx([1.8, 2.8, .3])
+    assert sorted(set(asked)) == [3, 6, 8]
+
+
+@pytest.mark.skipif(sys.platform != 'linux', reason='the peak of a running process is told by /proc')
+def test_the_peak_counts_memory_that_was_given_back():
+    try:
+        Path('/proc/self/clear_refs').write_text('5')  # forget the peak so far
+    except OSError:
+        pytest.skip('the peak cannot be reset here')
+    before = memory.process_peak()
+    np.ones(2 ** 27, np.uint8)
+    assert 2 ** 26 < memory.process_peak() - before < 2 ** 28
+
+
+def test_scaling_alternates_and_compares_with_one_process(monkeypatch):
+    runs = []
+
+    def run(command, kind, count, on_gpu):
+        runs.append(count)
+        return {1: [2., 9., 2.], 2: [3., 3., 8.]}[count][runs.count(count) - 1]
+
+    monkeypatch.setattr(scaling, 'run', run)
+    monkeypatch.setattr(scaling.os, 'sched_getaffinity', lambda pid: {0, 1}, raising=False)
+    monkeypatch.setattr(scaling.torch.cuda, 'device_count', lambda: 0)
+    rows = scaling.measure_scaling([], 3, show=lambda line: None)
+    assert runs == [1, 2] * 3 and [(row.value, row.ratio) for row in rows] == [(2., 1.), (3., 1.5)]
+    monkeypatch.setattr(scaling.os, 'sched_getaffinity', lambda pid: {0}, raising=False)
+    with pytest.raises(UserError, match='there is one only'):
+        scaling.measure_scaling([], 3)
+
+
+def test_two_processes_train_under_torchrun():
+    command = [benchmark.__file__, *WORDS, '--batch', '2']
+    assert scaling.run(command, 'processes', 2, on_gpu=False) > 0
+
+
+def test_the_table_and_its_json(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(network, 'SIDE', 32)
+    out = tmp_path / 'speed.json'
+    benchmark.main([*WORDS, f'human_model_dir={tmp_path}', 'body_model=smpl', 'num_thread=1', '--repeats', '1',
+                    '--batch', '2', '--parts', 'inference,training,loader,evaluation', '--json', str(out)])
+    text, content = capsys.readouterr().out, json.loads(out.read_text())
+    assert 'body model: open_body, of the same size as smpl' in text
+    assert content['body_model'] == 'open_body' and content['threads'] == torch.get_num_threads()
+    names = [row['what'].split(',')[0] for row in content['rows']]
+    assert names == ['inference', 'training step', *['loader'] * 4, 'evaluation']
+    for row in content['rows']:
+        assert row['value'] > 0 and row['yardstick_value'] > 0 and f'{row["ratio"]:.3g} {row["meaning"]}' in text
+        if row['meaning'] == 'x its time':
+            assert row['ratio'] == pytest.approx(row['yardstick_value'] / row['value'])
+
+
+def test_mistakes_are_named():
+    with pytest.raises(UserError, match='some of inference, training'):
+        benchmark.main([*WORDS, '--parts', 'speed'])
+    with pytest.raises(UserError, match='BatchNorm needs two samples'):
+        benchmark.main([*WORDS, 'train_batch_size=1'])

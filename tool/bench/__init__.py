@@ -1,0 +1,1 @@
+"""What tool/benchmark.py measures, one module per part."""

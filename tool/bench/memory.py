@@ -1,0 +1,72 @@
+"""Peak memory of inference and of a training step with Adam, each in a process of its own."""
+import concurrent.futures
+import copy
+import multiprocessing
+import re
+import resource
+import sys
+from pathlib import Path
+
+import torch
+
+from common.device import devices
+from tool.bench import network
+from tool.bench.network import INFERENCE, TRAINING
+from tool.bench.timing import Row
+
+GB = 1e9
+STEPS = 2  # the first step makes Adam's averages, the second one runs beside them
+
+
+def measure_memory(cfg, device, repeats):
+    """[Row] of the peak memory, GB, and of its growth per sample. `repeats` does not matter: memory does not vary.
+
+    On a GPU what PyTorch holds there; on a CPU the whole process, the interpreter and all libraries included.
+    """
+    batch, images = cfg.train_batch_size, cfg.test_batch_size
+    other = batch // 2 if batch >= 4 else batch * 2  # BatchNorm needs two samples at least
+
+    def both(kind, size):
+        return [in_new_process(peak_bytes, cfg, f'{whose}_{kind}', size) / GB for whose in ('network', 'resnet')]
+
+    inference, training, more = both('inference', images), both('training', batch), both('training', other)
+    growth = [(a - b) / (batch - other) for a, b in zip(training, more, strict=True)]
+    return [memory_row(f'peak memory, inference, batch {images}', inference, INFERENCE),
+            memory_row(f'peak memory, training, batch {batch}', training, f'{TRAINING}, Adam'),
+            memory_row('memory per training sample', growth, f'{TRAINING}, Adam')]
+
+
+def memory_row(what, pair, yardstick):
+    ours, theirs = pair
+    return Row(what, ours, 'GB', yardstick, theirs, ours / theirs, 'x its memory')
+
+
+def in_new_process(function, *args):
+    """function(*args) in a fresh Python process, so that no memory of this one counts."""
+    spawn = multiprocessing.get_context('spawn')
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=spawn) as pool:
+        return pool.submit(function, *args).result()
+
+
+def peak_bytes(cfg, name, batch):
+    """Peak memory of two calls of a function of tool/bench/network.py, in bytes. `name`: network_ or resnet_training,
+    network_ or resnet_inference; the training ones with a step of Adam."""
+    device, cfg = devices()[0], copy.copy(cfg)
+    cfg.train_batch_size = cfg.test_batch_size = batch
+    options = {'step': True} if name.endswith('training') else {}
+    make = getattr(network, name)
+    call = make(cfg, [device], **options) if name.startswith('network') else make(batch, device, **options)
+    for _ in range(STEPS):
+        call()
+    if device.type == 'cuda':
+        return torch.cuda.max_memory_allocated(device)
+    return process_peak()
+
+
+def process_peak():
+    """Largest resident memory this process had, bytes."""
+    status = Path('/proc/self/status')
+    if status.is_file():  # Linux; ru_maxrss would count the parent's memory from before exec
+        return int(re.search(r'VmHWM:\s+(\d+)', status.read_text())[1]) * 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == 'darwin' else peak * 1024

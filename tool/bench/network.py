@@ -1,0 +1,127 @@
+"""Inference and training step of the network and of the yardstick, torchvision's ResNet-50, as functions to time."""
+import torch
+from torch.nn import functional as F
+from torchvision.models import resnet50
+
+from common.errors import UserError
+from common.human_model import get_human_model
+from common.optim import freeze_and_collect
+from common.parallel import wrap
+from data import files
+from main.model import get_model
+from tool.bench.timing import Row, alternate
+
+SIDE = 256  # of the yardstick's pictures, pixels
+INFERENCE, TRAINING = 'ResNet-50 inference', 'ResNet-50 training'
+
+
+def choose_body(cfg):
+    """Keep the body model of a Config if its files are there, else set its free stand-in: as many vertices and joints.
+
+    Returns a line of text about it, or ''.
+    """
+    name = cfg.human_model
+    try:
+        body = get_human_model(name, cfg.human_model_dir)
+        if name == 'smpl':
+            for joints in ('h36m', 'coco'):
+                files.read_regressor(cfg.data_dir, joints, body.vertex_num)
+        return ''
+    except UserError:
+        cfg.update({'body_model': 'open_hand' if cfg.is_hand else 'open_body'})
+        return f'body model: {cfg.human_model}, of the same size as {name}, whose files are not all there'
+
+
+def network_inference(cfg, devices):
+    """A function that runs the network once on cfg.test_batch_size pictures per device."""
+    model = get_model(cfg, get_human_model(cfg.human_model, cfg.human_model_dir), 'test').to(devices[0]).eval()
+    net = wrap(model.requires_grad_(False), devices, cfg.amp, cfg.compile)
+    inputs = {'img': torch.rand(cfg.test_batch_size * len(devices), 3, *cfg.input_img_shape, device=devices[0])}
+
+    @torch.inference_mode()
+    def call():
+        net(inputs, {}, {}, 'test')
+    return call
+
+
+def network_training(cfg, devices, step=False):
+    """A function that runs forward, losses and backward on cfg.train_batch_size samples per device.
+
+    With `step` a step of Adam too. Under torchrun the gradients are averaged over the processes, as in training.
+    """
+    human_model = get_human_model(cfg.human_model, cfg.human_model_dir)
+    model = get_model(cfg, human_model, 'train').to(devices[0]).train()
+    parameters = freeze_and_collect(model)
+    optimizer = torch.optim.Adam(parameters, cfg.lr, fused=True) if step else None
+    net = wrap(model, devices, cfg.amp, cfg.compile, cfg.sync_bn)
+    batch = random_batch(human_model, cfg, cfg.train_batch_size * len(devices), devices[0])
+
+    def call():
+        losses = net(*batch, 'train')
+        sum(value.mean() for value in losses.values()).backward()
+        if optimizer:
+            optimizer.step()
+        model.zero_grad(set_to_none=True)
+    return call
+
+
+def resnet_inference(batch, device):
+    """A function that runs ResNet-50 forward in float32 on `batch` pictures of 256 px."""
+    net, img = resnet50().to(device).eval(), torch.rand(batch, 3, SIDE, SIDE, device=device)
+
+    @torch.inference_mode()
+    def call():
+        net(img)
+    return call
+
+
+def resnet_training(batch, device, step=False):
+    """A function that runs ResNet-50 forward and backward in float32, with `step` a step of Adam too."""
+    net, img = resnet50().to(device).train(), torch.rand(batch, 3, SIDE, SIDE, device=device)
+    labels = torch.zeros(batch, dtype=torch.int64, device=device)
+    optimizer = torch.optim.Adam(net.parameters(), 1e-4, fused=True) if step else None
+
+    def call():
+        F.cross_entropy(net(img), labels).backward()
+        if optimizer:
+            optimizer.step()
+        net.zero_grad(set_to_none=True)
+    return call
+
+
+def random_batch(human_model, cfg, batch, device):
+    """(inputs, targets, meta_info) with the shapes of build_targets; everything is valid, coordinates are random."""
+    joints, vertices = human_model.joint_num, human_model.vertex_num
+
+    def uniform(*shape, scale=float(cfg.output_hm_shape[0])):
+        return torch.rand(batch, *shape, device=device) * scale
+
+    targets = {'orig_joint_img': uniform(joints, 3), 'fit_joint_img': uniform(joints, 3),
+               'fit_mesh_img': uniform(vertices, 3), 'orig_joint_cam': uniform(joints, 3, scale=1.),
+               'fit_joint_cam': uniform(joints, 3, scale=1.), 'shape_param': uniform(10, scale=1.),
+               'pose_param': uniform(human_model.kinematic_joint_num * 3, scale=1.)}
+    shapes = {'orig_joint_valid': (joints, 1), 'orig_joint_trunc': (joints, 1), 'fit_joint_trunc': (joints, 1),
+              'fit_mesh_trunc': (vertices, 1), 'is_valid_fit': (), 'is_3D': ()}
+    meta = {name: torch.ones(batch, *shape, device=device) for name, shape in shapes.items()}
+    return {'img': uniform(3, *cfg.input_img_shape, scale=1.)}, targets, meta
+
+
+def measure_inference(cfg, device, repeats):
+    """[Row] of the network in inference."""
+    batch = cfg.test_batch_size
+    seconds = alternate({'net': network_inference(cfg, [device]), 'resnet': resnet_inference(batch, device)},
+                        repeats, device)
+    return [speed_row(f'inference, batch {batch}', batch, seconds, INFERENCE)]
+
+
+def measure_training(cfg, device, repeats):
+    """[Row] of a training step: forward, losses, backward."""
+    batch = cfg.train_batch_size
+    seconds = alternate({'net': network_training(cfg, [device]), 'resnet': resnet_training(batch, device)},
+                        repeats, device)
+    return [speed_row(f'training step, batch {batch}', batch, seconds, TRAINING)]
+
+
+def speed_row(what, batch, seconds, yardstick):
+    return Row(what, batch / seconds['net'], 'images/s', yardstick, batch / seconds['resnet'],
+               seconds['net'] / seconds['resnet'], 'x its time')
