@@ -16,7 +16,10 @@ def run_main(main):
     try:
         code = main()
     except UserError as error:
-        print(f'error: {error}', file=sys.stderr)
+        message = str(error)
+        if message.startswith('Caught UserError in'):  # a loader process puts its traceback before our words
+            message = message.rsplit('UserError: ', 1)[-1].strip()
+        print(f'error: {message}', file=sys.stderr)
         code = 2
     except KeyboardInterrupt:
         print('interrupted', file=sys.stderr)

@@ -109,12 +109,14 @@ class MeshDataset(MeshEvaluation, Dataset):
         return self.get(index, sample_rng(self.cfg.seed, self.epoch, index))
 
     def get(self, index, rng):
-        """Sample `index`, augmented at random in training. There, one that cannot be used is replaced by another."""
-        if not self.training:
-            return self.get_item(index, None)
+        """Sample `index`, augmented at random in training. There, one that cannot be used is replaced by another.
+
+        UserError: a sample of a test cannot be used, or too many of a training.
+        """
         while True:
             try:
-                return self.get_item(index, AugParams.random(rng, self.allow_flip, self.aug_strength))
+                aug = AugParams.random(rng, self.allow_flip, self.aug_strength) if self.training else None
+                return self.get_item(index, aug)
             except (OSError, ValueError) as error:
                 self._count_unusable(index, error)
                 index = int(rng.integers(len(self)))
@@ -141,10 +143,10 @@ class MeshDataset(MeshEvaluation, Dataset):
 
     def _count_unusable(self, index, error):
         self.replaced += 1
-        log.warning('%s: sample %d cannot be used and is replaced: %s', self.name, index, error)
-        if self.cfg.missing_image == 'error' or self.replaced > MAX_REPLACED:
+        if not self.training or self.cfg.missing_image == 'error' or self.replaced > MAX_REPLACED:
             raise UserError(f'{self.name}: {self.replaced} samples could not be used, the last of them: {error}') \
                 from error
+        log.warning('%s: sample %d cannot be used and is replaced: %s', self.name, index, error)
 
     def _parsed(self):
         """What load() yields. UserError, with the place, for a record that is not laid out as load() expects."""

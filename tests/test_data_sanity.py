@@ -4,8 +4,9 @@ import shutil
 
 import numpy as np
 import pytest
+from torch.utils.data import DataLoader
 
-from common.errors import UserError
+from common.errors import UserError, run_main
 from tests.data_tools import copy_set
 
 
@@ -105,6 +106,17 @@ def test_too_many_missing_pictures_stop_the_run(open_set, tiny_datasets, tmp_pat
     data = open_set('MSCOCO', 'train', data_dir=tmp_path)
     with pytest.raises(UserError, match='MSCOCO: 21 samples could not be used, the last of them'):
         data[0]
+
+
+def test_a_missing_picture_of_a_test_is_one_line_from_a_loader_process_too(open_set, tiny_datasets, tmp_path, capsys):
+    copy_set(tiny_datasets, tmp_path, 'MSCOCO')
+    (tmp_path / 'MSCOCO' / 'images' / 'val2017' / '000000000050.png').unlink()
+    data = open_set('MSCOCO', 'test', data_dir=tmp_path)
+    with pytest.raises(SystemExit) as end:
+        run_main(lambda: list(DataLoader(data, num_workers=1)))
+    message = capsys.readouterr().err.strip().splitlines()[-1]
+    assert end.value.code == 2 and 'Traceback' not in message
+    assert message.startswith('error: MSCOCO: 1 samples could not be used') and '000000000050.png' in message
 
 
 def test_augmentation_is_a_function_of_seed_epoch_and_index(open_set):
