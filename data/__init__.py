@@ -3,6 +3,7 @@
     train = build_dataset('Human36M', 'train', cfg)
     inputs, targets, meta_info = train[0]
 """
+import difflib
 import importlib
 from pathlib import Path
 
@@ -16,15 +17,23 @@ def dataset_names():
     return sorted(path.parent.name for path in FOLDER.glob('*/*.py') if path.stem == path.parent.name)
 
 
+def require_dataset(name, source=''):
+    """UserError, naming the data sets found, unless there is a loader for `name`. source: where the name was written."""
+    known = dataset_names()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f' (did you mean {near[0]}?)' if near else ''
+        raise UserError(f'{source}unknown data set "{name}"{hint}: found {", ".join(known)} in {FOLDER}; a new one is a '
+                        f'folder <Name> there, with <Name>.py and a class of that name (data/README.md)')
+
+
 def build_dataset(name, split, cfg):
     """The data set `name` as a MeshDataset.
 
     split: 'train', 'validation' or 'test'. cfg: a Config (folders, input and heat map sizes, body model, settings).
     UserError: no such data set, no such split, or a file the split needs is missing or broken.
     """
-    if name not in dataset_names():
-        raise UserError(f'unknown data set "{name}": found {", ".join(dataset_names())} in {FOLDER} (a new one is a '
-                        f'folder data/<Name> with <Name>.py and a class of that name, see data/README.md)')
+    require_dataset(name)
     loader = getattr(importlib.import_module(f'data.{name}.{name}'), name, None)
     if loader is None:
         raise UserError(f'{FOLDER / name / name}.py defines no class "{name}"')

@@ -17,7 +17,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from common.device import select_gpus
 from common.errors import UserError
-from data import dataset_names
+from data import require_dataset
 
 ROOT = Path(__file__).resolve().parent.parent
 PRESETS = ROOT / 'main' / 'configs'
@@ -237,12 +237,8 @@ def _check_values(values, source):
     for key in POSITIVE:
         if values[key] is not None and values[key] <= 0:
             raise UserError(f'{source}{key}={values[key]}: must be above 0')
-    known = dataset_names()
     for name in (*values['trainset_3d'], *values['trainset_2d'], values['testset']):
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f' (did you mean {near[0]}?)' if near else ''
-            raise UserError(f'{source}unknown data set "{name}"{hint}: one of {", ".join(known)}')
+        require_dataset(name, source)
 
 
 def _one_line(error):

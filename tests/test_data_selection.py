@@ -130,7 +130,7 @@ def test_a_file_that_is_no_json_is_named(open_set, tiny_datasets, tmp_path):
 
 def test_unknown_names_splits_and_body_models_are_refused(open_set):
     assert set(dataset_names()) >= {'FreiHAND', 'Human36M', 'MSCOCO', 'MuCo', 'PW3D', 'Synthetic'}
-    with pytest.raises(UserError, match='unknown data set "Human35M": found .*Human36M'):
+    with pytest.raises(UserError, match='unknown data set "Human35M" .did you mean Human36M.*found .*PW3D'):
         open_set('Human35M', 'train')
     with pytest.raises(UserError, match='MuCo has no split "test": it has train'):
         open_set('MuCo', 'test')
