@@ -18,13 +18,13 @@ def dataset_names():
 
 
 def require_dataset(name, source=''):
-    """UserError, naming the data sets found, unless there is a loader for `name`. source: where the name was written."""
+    """UserError, naming the data sets found, unless there is a loader for `name`; it begins with `source`."""
     known = dataset_names()
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         hint = f' (did you mean {near[0]}?)' if near else ''
-        raise UserError(f'{source}unknown data set "{name}"{hint}: found {", ".join(known)} in {FOLDER}; a new one is a '
-                        f'folder <Name> there, with <Name>.py and a class of that name (data/README.md)')
+        raise UserError(f'{source}unknown data set "{name}"{hint}: found {", ".join(known)} in {FOLDER}; a new one is '
+                        f'a folder <Name> there, with <Name>.py and a class of that name (data/README.md)')
 
 
 def build_dataset(name, split, cfg):
