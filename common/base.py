@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from common import checkpoint, distributed, random_state, report, snapshot_meta
 from common.device import devices
-from common.errors import UserError, optional_import
+from common.errors import UserError
 from common.human_model import get_human_model
 from common.interrupt import StopRequest
 from common.loader import EpochView, TrainBatches, make_loader, shard
@@ -37,16 +37,13 @@ class Base:
         self.device = self.devices[0]
         distributed.init(self.device)
         self.output = Path(config.output_dir)
-        board = None
-        if config.tensorboard and distributed.is_main():
-            board = optional_import('torch.utils.tensorboard', 'tensorboard=true').SummaryWriter(self.output / 'log')
-        self.logger = Logger(self.output / 'log', log_name, distributed.is_main(), board)
+        self.logger = Logger(self.output / 'log', log_name, distributed.is_main(), config.tensorboard)
         if self.device.type == 'cuda':
             torch.backends.cudnn.benchmark = True
             torch.set_float32_matmul_precision('high')
 
     def loader(self, dataset, batches):
-        workers = -(-self.cfg.num_thread // distributed.world_size())
+        workers = -(-self.cfg.num_thread // distributed.local_size())
         return make_loader(dataset, batches, workers, self.device.type == 'cuda')
 
     def body_model(self):
@@ -80,6 +77,8 @@ class Trainer(Base):
         start = find_start(config, self.output / 'model_dump', weights, self.logger.info)
         self.sizes = {'step_size': self.batches.step_size, 'samples': len(self.dataset)}
         load_start(start, self.model, self.optimizer, self.scaler, self.sizes, self.logger.info)
+        if start.content is None or weights:
+            self.logger.new_run()
         self.epoch, self.step, self.stage_start = start.epoch, start.step, start.stage_start
         self.schedule = Schedule(config.lr_schedule, config.lr, config.lr_dec_factor, config.lr_dec_epoch,
                                  self.stage_start, self.stage_end(), self.batches.steps, config.warmup_iters)

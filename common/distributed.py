@@ -28,6 +28,11 @@ def world_size():
     return dist.get_world_size() if active() else 1
 
 
+def local_size():
+    """Number of processes on this machine."""
+    return int(os.environ['LOCAL_WORLD_SIZE']) if active() else 1
+
+
 def is_main():
     """True in the one process that logs and writes files."""
     return rank() == 0

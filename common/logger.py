@@ -1,19 +1,27 @@
 """What a run leaves behind: lines on the screen and in a text file, and one JSON row per training step."""
+import itertools
 import json
 import time
 from pathlib import Path
 
 from tqdm import tqdm
 
+from common.errors import optional_import
+
 
 class Logger:
     """Writes to `log_dir`/`name`.txt, the screen (around a progress bar) and `log_dir`/metrics.jsonl.
 
-    With `enabled=False` (every process but the first of a distributed run) all methods do nothing.
+    `tensorboard`: also as TensorBoard events. With `enabled=False` (every process but the first of a distributed run)
+    all methods do nothing.
     """
 
-    def __init__(self, log_dir, name, enabled=True, tensorboard=None):
-        self.enabled, self.tensorboard, self.rows = enabled, tensorboard, None
+    def __init__(self, log_dir, name, enabled=True, tensorboard=False):
+        self.enabled, self.tensorboard, self.rows = enabled, None, None
+        if enabled and tensorboard:
+            optional_import('tensorboard', 'tensorboard=true')
+            from torch.utils.tensorboard import SummaryWriter
+            self.tensorboard = SummaryWriter(log_dir)
         if enabled:
             self.dir = Path(log_dir)
             self.dir.mkdir(parents=True, exist_ok=True)
@@ -25,6 +33,12 @@ class Logger:
             tqdm.write(message)
             stamp = time.strftime('%m-%d %H:%M:%S')
             self.text.write(''.join(f'{stamp} {line}\n' for line in message.splitlines()))
+
+    def new_run(self):
+        """The rows that follow are of another run: those of an earlier one are set aside as metrics.<n>.jsonl."""
+        if self.enabled and (self.dir / 'metrics.jsonl').exists():
+            free = next(n for n in itertools.count(1) if not (self.dir / f'metrics.{n}.jsonl').exists())
+            (self.dir / 'metrics.jsonl').rename(self.dir / f'metrics.{free}.jsonl')
 
     def row(self, values):
         """One row {name: number} of metrics.jsonl, which must hold `epoch`, `step` and `global_step`."""

@@ -30,6 +30,10 @@ def find_start(config, folder, weights, log):
         if config.stage == 'param':
             raise UserError('the param stage starts from a network trained in the lixel stage: first '
                             'python main/train.py --stage lixel, then --stage param --continue')
+        old = checkpoint.find_snapshots(folder)
+        if old:
+            log(f'note: {folder} has snapshots of an earlier run, up to epoch {old[-1][0]}; this run writes over them '
+                'one by one, and --continue takes the highest: another output_dir keeps the two apart')
         return Start()
     path, content = (weights, checkpoint.read(weights)) if weights else newest_snapshot(folder, log)
     meta = snapshot_meta.describe(content)

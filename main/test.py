@@ -13,6 +13,7 @@ from main.config import cfg
 
 
 def main(argv=None):
+    """Run the command line `argv` (default: the process's own). UserError: whatever the user has to put right."""
     parser = make_parser(__doc__)
     parser.add_argument('--test_epoch', type=int, metavar='N', help='snapshot_N of output/model_dump')
     args = parser.parse_intermixed_args(argv)

@@ -5,19 +5,23 @@
     python main/train.py --cfg nano train_batch_size=16        # embedded synthetic data, runs on a CPU
     torchrun --nproc_per_node 4 main/train.py --gpu 0-3 --stage lixel
 """
+import os
 import shlex
 import sys
 
 if not __package__:
     import init_path  # noqa: F401
 
+import torch
+
 from common import distributed
-from common.errors import run_main
+from common.errors import UserError, run_main
 from main.cli import configure, make_parser
 from main.config import cfg
 
 
 def main(argv=None):
+    """Run the command line `argv` (default: the process's own). UserError: whatever the user has to put right."""
     parser = make_parser(__doc__)
     parser.add_argument('--continue', dest='continue_train', action='store_true',
                         help='go on from the newest snapshot (lixel -> param: from its weights)')
@@ -31,6 +35,9 @@ def main(argv=None):
         finished = Trainer(cfg, args.snapshot).train()
         if not finished and distributed.is_main():
             print(f'stopped after a whole step; go on with: {resume_command(sys.argv if argv is None else argv, args)}')
+    except torch.OutOfMemoryError as error:
+        raise UserError(f'{str(error).splitlines()[0]}: lower train_batch_size and raise grad_accum by the same factor '
+                        'for the same total batch, or use amp=bf16') from error
     finally:
         distributed.close()
 
@@ -38,7 +45,10 @@ def main(argv=None):
 def resume_command(argv, args):
     """The command line that resumes a run started by `argv`."""
     words = [word for word in argv if word not in ('--snapshot', args.snapshot, f'--snapshot={args.snapshot}')]
-    return shlex.join(['python', *words] + ([] if '--continue' in words else ['--continue']))
+    start = ['python']
+    if distributed.active():
+        start = ['torchrun', '--nproc_per_node', os.environ['LOCAL_WORLD_SIZE']]
+    return shlex.join([*start, *words] + ([] if '--continue' in words else ['--continue']))
 
 
 if __name__ == '__main__':

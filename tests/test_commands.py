@@ -107,7 +107,8 @@ def test_two_processes_train_and_test_like_one(tmp_path, monkeypatch):
     alone = base.Tester(config, two / 'model_dump' / 'snapshot_0.pth.tar').test()
     run([*TORCHRUN, *program('test.py', '--cfg', tiny, '--test_epoch', '0')[1:]])
     together = json.loads((two / 'result' / 'Synthetic.json').read_text())
-    assert together['samples'] == 5 and together['metrics'] == pytest.approx(alone, rel=1e-5)  # batches of other sizes round differently
+    assert together['samples'] == 5
+    assert together['metrics'] == pytest.approx(alone, rel=1e-5)  # batches of other sizes round differently
 
 
 def test_missing_data_is_one_message_and_code_2(tmp_path):

@@ -174,6 +174,15 @@ def test_test_counts_every_sample_once(tmp_path):
     assert tester.test() == {'row': 4.0}
     assert tester.dataset.evaluated == list(range(9)) and config.resnet_width == 4
     written = json.loads((tmp_path / 'result' / 'Synthetic.json').read_text())
-    assert written['metrics'] == {'row': 4.0} and written['samples'] == 9 and written['stage'] == 'lixel'
+    assert written['metrics'] == {'row': 4.0} and (written['stage'], written['epoch']) == ('lixel', 0)
     with pytest.raises(UserError, match='trained in the lixel stage only'):
         base.Tester(config, tmp_path / 'model_dump' / 'snapshot_0.pth.tar', stage='param')
+
+
+def test_a_fresh_run_sets_the_old_records_aside(tmp_path, capsys):
+    train(tmp_path, 'end_epoch=2')
+    first = read_losses(tmp_path)
+    train(tmp_path, 'end_epoch=1')
+    assert 'has snapshots of an earlier run, up to epoch 1' in capsys.readouterr().out
+    assert read_losses(tmp_path) == first[:4]
+    assert len((tmp_path / 'log' / 'metrics.1.jsonl').read_text().splitlines()) == 8
