@@ -130,7 +130,8 @@ class Trainer(Base):
     def train_epoch(self, loader, stop):
         """From self.step to the end of the epoch, or to a request to stop; moves self.epoch and self.step."""
         self.batches.set_position(self.epoch, self.step)
-        self.model.pose_only = self.epoch < self.cfg.pose_epochs
+        # the last epoch trains the mesh in any case, so that a short trial (end_epoch=1) trains all of the network
+        self.model.pose_only = self.epoch < min(self.cfg.pose_epochs, self.schedule.end_epoch - 1)
         self.net.train()
         batches, steps = iter(loader), self.batches.steps
         with Monitor(self.logger, self.epoch, self.schedule.end_epoch, self.step, steps, self.cfg.log_every) as monitor:
