@@ -9,8 +9,8 @@ def config(*overrides, tmp_path='/nonexistent'):
     """The nano configuration with a handful of samples."""
     cfg = Config()
     cfg.load('nano')
-    cfg.override(['synthetic_train_size=6', 'synthetic_test_size=4', 'num_thread=0', f'output_dir={tmp_path}',
-                  *overrides])
+    cfg.override(['synthetic_train_size=6', 'synthetic_test_size=4', 'synthetic_cache=false', 'num_thread=0',
+                  'aug_rotation=30', 'aug_scale=0.25', f'output_dir={tmp_path}', *overrides])
     return cfg
 
 
