@@ -14,8 +14,6 @@ from pathlib import Path
 if not __package__:
     import init_path  # noqa: F401
 
-import numpy as np
-
 from common import checkpoint, snapshot_meta
 from common.demo import options, run
 from common.demo.boxes import read_box_file
@@ -31,6 +29,7 @@ from common.errors import UserError, run_main
 from common.human_model import get_human_model
 from common.parallel import wrap
 from data.codec import LixelCodec
+from data.files import read_regressor
 from data.joint_set import COCO, HUMAN36M
 from main.cli import chosen_snapshot, configure, make_parser
 from main.config import ROOT, cfg
@@ -38,7 +37,6 @@ from main.model import get_model
 
 SNAPSHOT = ROOT / 'main' / 'embedded' / 'nano.pth.tar'
 SAMPLES = ROOT / 'data' / 'Synthetic' / 'samples'
-REGRESSOR_FILES = {'h36m': 'Human36M/J_regressor_h36m_correct.npy', 'coco': 'MSCOCO/J_regressor_coco_hip_smpl.npy'}
 
 
 def main(argv=None):
@@ -105,25 +103,13 @@ def joint_reader(human_model, name):
         count = human_model.kinematic_joint_num
         skeleton = tuple(pair for pair in own.skeleton if max(pair) < count)
         return JointReader(own.joints_name[:count], regressor[:count], skeleton)
-    if human_model.name == 'smpl':
-        regressor = read_regressor(Path(cfg.data_dir) / REGRESSOR_FILES[name], human_model.vertex_num, name)
-    else:
+    if name in human_model.regressors:
         regressor = human_model.regressor(name)
+    else:
+        regressor = read_regressor(cfg.data_dir, name, human_model.vertex_num)
     joint_set, count = {'h36m': HUMAN36M, 'coco': COCO}[name], len(regressor)
     skeleton = tuple(pair for pair in joint_set.skeleton if max(pair) < count)
     return JointReader(joint_set.joints_name[:count], regressor, skeleton)
-
-
-def read_regressor(path, vertex_num, name):
-    """(17, V) joint regressor of a data set. UserError: missing or of another shape."""
-    try:
-        regressor = np.load(path).astype(np.float32)
-    except (OSError, ValueError) as error:
-        raise UserError(f'--joint_set {name} with smpl needs {path} from the authors\' repository of I2L-MeshNet '
-                        f'({error})') from error
-    if regressor.shape != (17, vertex_num):
-        raise UserError(f'{path} is {regressor.shape}, not a regressor of (17, {vertex_num})')
-    return regressor
 
 
 if __name__ == '__main__':
