@@ -28,6 +28,7 @@ from tool.bench.loading import measure_evaluation, measure_loader  # noqa: E402
 from tool.bench.memory import measure_memory  # noqa: E402
 from tool.bench.network import choose_body, measure_inference, measure_training  # noqa: E402
 from tool.bench.scaling import measure_scaling, worker  # noqa: E402
+from tool.bench.timing import HEADER  # noqa: E402
 
 PARTS = {'inference': measure_inference, 'training': measure_training, 'memory': measure_memory,
          'loader': measure_loader, 'evaluation': measure_evaluation}
@@ -45,6 +46,13 @@ def settings(args):
     if cfg.train_batch_size < 2:
         raise UserError('train_batch_size=1: BatchNorm needs two samples at least')
     return cfg, choose_body(cfg)
+
+
+def tune_gpu():
+    """As in training: the fastest convolutions, and TF32. It serves the yardstick as well."""
+    if torch.cuda.is_available():
+        torch.backends.cudnn.benchmark = True
+        torch.set_float32_matmul_precision('high')
 
 
 def describe(cfg):
@@ -90,6 +98,7 @@ def make_parser():
 def main(argv=None):
     args = make_parser().parse_intermixed_args(argv)
     cfg, note = settings(args)
+    tune_gpu()
     if args.scaling_worker:
         return worker(cfg)
     parts = args.parts.split(',')
@@ -100,9 +109,10 @@ def main(argv=None):
     if args.scaling:
         command = [str(Path(__file__).resolve()), *(sys.argv[1:] if argv is None else argv)]
         rows = measure_scaling(command, args.repeats)
-        print('\n'.join(map(str, rows)))
+        print('\n'.join([HEADER, *map(str, rows)]))
     else:
         rows = []
+        print(HEADER)
         for part in parts:
             new = PARTS[part](cfg, devices()[0], args.repeats)
             print('\n'.join(map(str, new)), flush=True)

@@ -38,7 +38,7 @@ def measure_memory(cfg, device, repeats):
 
 def memory_row(what, pair, yardstick):
     ours, theirs = pair
-    return Row(what, ours, 'GB', yardstick, theirs, ours / theirs, 'x its memory')
+    return Row(what, ours, 'GB', yardstick, theirs, ours / theirs if theirs > 0 else None, 'x its memory')
 
 
 def in_new_process(function, *args):

@@ -5,7 +5,7 @@ from torchvision.models import resnet50
 
 from common.errors import UserError
 from common.human_model import get_human_model
-from common.optim import freeze_and_collect
+from common.optim import freeze_and_collect, make_optimizer
 from common.parallel import wrap
 from data import files
 from main.model import get_model
@@ -34,8 +34,9 @@ def choose_body(cfg):
 
 def network_inference(cfg, devices):
     """A function that runs the network once on cfg.test_batch_size pictures per device."""
-    model = get_model(cfg, get_human_model(cfg.human_model, cfg.human_model_dir), 'test').to(devices[0]).eval()
-    net = wrap(model.requires_grad_(False), devices, cfg.amp, cfg.compile)
+    model = get_model(cfg, get_human_model(cfg.human_model, cfg.human_model_dir), 'test')
+    model = model.to(devices[0], memory_format=torch.channels_last).eval().requires_grad_(False)
+    net = wrap(model, devices, cfg.amp, cfg.compile)
     inputs = {'img': torch.rand(cfg.test_batch_size * len(devices), 3, *cfg.input_img_shape, device=devices[0])}
 
     @torch.inference_mode()
@@ -47,12 +48,12 @@ def network_inference(cfg, devices):
 def network_training(cfg, devices, step=False):
     """A function that runs forward, losses and backward on cfg.train_batch_size samples per device.
 
-    With `step` a step of Adam too. Under torchrun the gradients are averaged over the processes, as in training.
+    With `step` the optimiser moves too. Under torchrun gradients are averaged over the processes, as in training.
     """
     human_model = get_human_model(cfg.human_model, cfg.human_model_dir)
-    model = get_model(cfg, human_model, 'train').to(devices[0]).train()
+    model = get_model(cfg, human_model, 'train').to(devices[0], memory_format=torch.channels_last).train()
     parameters = freeze_and_collect(model)
-    optimizer = torch.optim.Adam(parameters, cfg.lr, fused=True) if step else None
+    optimizer = make_optimizer(cfg.optimizer, parameters, cfg.lr, cfg.weight_decay) if step else None
     net = wrap(model, devices, cfg.amp, cfg.compile, cfg.sync_bn)
     batch = random_batch(human_model, cfg, cfg.train_batch_size * len(devices), devices[0])
 

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 import torch
 
+MIN_SECONDS = 0.2  # for which a short function is called again and again
+HEADER = f'{"":34} {"here":>9} {"":10}  {"yardstick":28} {"":9}  {"ratio":>8}'
+
 
 @dataclass
 class Row:
@@ -25,11 +28,11 @@ class Row:
         return text + (f'  {self.ratio:8.3g} {self.meaning}' if self.ratio is not None else '')
 
 
-def alternate(calls, repeats, device=None, min_seconds=0.2):
+def alternate(calls, repeats, device=None):
     """Seconds of one call of each function: {name: median over `repeats` rounds}.
 
     Every round times each function once, so that a slow moment of the machine hits all of them; short functions are
-    called several times in a row, for at least `min_seconds` together. Nothing of the warm-up counts.
+    called several times in a row, for at least MIN_SECONDS together. Nothing of the warm-up counts.
 
     Args:
         calls: {name: function without arguments}. device: torch.device to wait for, None: the CPU.
@@ -37,9 +40,9 @@ def alternate(calls, repeats, device=None, min_seconds=0.2):
     counts = {}
     for name, call in calls.items():
         seconds = timed(call, 1, device)
-        if seconds < min_seconds:  # the first call is slower than those that follow
+        if seconds < MIN_SECONDS:  # the first call is slower than those that follow
             seconds = timed(call, 1, device)
-        counts[name] = max(1, math.ceil(min_seconds / seconds))
+        counts[name] = max(1, math.ceil(MIN_SECONDS / seconds))
     rounds = [{name: timed(call, counts[name], device) for name, call in calls.items()} for _ in range(repeats)]
     return {name: statistics.median(one[name] for one in rounds) for name in calls}
 
