@@ -15,9 +15,9 @@ def test_eight_samples_are_learnt_by_heart(tmp_path):
     batch = default_collate([trainer.dataset.get_item(i, None) for i in range(8)])
     trainer.net.train()
     totals = []
-    for step in range(200):
+    for step in range(120):
         for group in trainer.optimizer.param_groups:
-            group['lr'] = 3e-3 if step < 150 else 3e-4
+            group['lr'] = 3e-3 if step < 90 else 3e-4
         losses = trainer.train_step(itertools.repeat(batch), Timer())
         totals.append(float(sum(losses.values())))
     assert totals[-1] < 0.2 * totals[0], (totals[::20], losses)
