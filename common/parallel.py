@@ -1,5 +1,6 @@
 """Mixed precision and the two ways of using several devices, around a network that knows of neither."""
 import contextlib
+import inspect
 
 import torch
 from torch import nn
@@ -7,6 +8,10 @@ from torch.nn.parallel import DataParallel, DistributedDataParallel
 
 from common import distributed
 from common.errors import UserError
+
+# DDP's option to copy the first process's buffers before every forward pass; newer versions of PyTorch renamed it.
+BUFFER_SYNC = next(name for name in ('forward_sync_buffers', 'broadcast_buffers')
+                   if name in inspect.signature(DistributedDataParallel.__init__).parameters)
 
 
 def autocast_dtype(amp, device):
@@ -48,8 +53,7 @@ def wrap(model, devices, amp='none', compiled=False, sync_bn=False, idle_parts=F
     if distributed.active() and any(p.requires_grad for p in net.parameters()):
         ids = [devices[0].index] if devices[0].type == 'cuda' else None
         # BatchNorm's averages need no broadcast: only the first process saves them, as DataParallel saves device 0's
-        return DistributedDataParallel(net, device_ids=ids, broadcast_buffers=False,
-                                       find_unused_parameters=idle_parts)
+        return DistributedDataParallel(net, device_ids=ids, find_unused_parameters=idle_parts, **{BUFFER_SYNC: False})
     return DataParallel(net, [d.index for d in devices]) if len(devices) > 1 else net
 
 
