@@ -87,9 +87,10 @@ def devices():
 
 
 def load_report():
-    """'gpu0 97% 10.2GB gpu1 ...' for the log line, '' on the CPU; the load is left out where NVML is missing."""
+    """'gpu0 97% 10.2GB gpu1 ...' for the log line: load and peak memory of this process's GPUs, under the numbers of
+    nvidia-smi. '' on the CPU; the load is left out where NVML is missing."""
     global _nvml
-    parts = []
+    parts, names = [], os.environ.get('CUDA_VISIBLE_DEVICES', '').split(',')
     for i in range(torch.cuda.device_count()):
         load = ''
         if _nvml:
@@ -98,5 +99,6 @@ def load_report():
             except Exception as error:  # no driver library, no nvidia-ml-py, no permission: the meter is a comfort
                 _nvml = False
                 print(f'note: the load of the GPUs cannot be shown (pip install nvidia-ml-py): {error}')
-        parts.append(f'gpu{i} {load}{torch.cuda.max_memory_allocated(i) / 2 ** 30:.1f}GB')
+        name = names[i] if i < len(names) and names[i] else i
+        parts.append(f'gpu{name} {load}{torch.cuda.max_memory_allocated(i) / 2 ** 30:.1f}GB')
     return ' '.join(parts)

@@ -86,7 +86,8 @@ def load_start(start, model, optimizer, scaler, sizes, log):
                         'of --continue starts from its weights alone') from error
     for group, decay in zip(optimizer.param_groups, decays, strict=True):
         group['weight_decay'] = decay  # a setting of this run, not of the one before
-    scaler.load_state_dict(state['scaler'])
+    if state['scaler']:  # empty when the run before had no scaled loss
+        scaler.load_state_dict(state['scaler'])
     random_state.restore(state['random'])
     if all(state[name] == size for name, size in sizes.items()):
         start.step = state['step']
