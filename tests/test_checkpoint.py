@@ -60,8 +60,13 @@ def test_snapshots_are_found_in_numeric_order(tmp_path):
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / 'snapshot_0.pth.tar'
     checkpoint.write(path, {'epoch': 0, 'network': {}})
-    monkeypatch.setattr(torch, 'save', lambda content, file: file.write(b'half') and os.unlink('/nonexistent'))
-    with pytest.raises(FileNotFoundError):
+
+    def stop_halfway(content, file):
+        file.write(b'half')
+        raise OSError('disk full')
+
+    monkeypatch.setattr(torch, 'save', stop_halfway)
+    with pytest.raises(OSError, match='disk full'):
         checkpoint.write(path, {'epoch': 1, 'network': {}})
     assert checkpoint.read(path)['epoch'] == 0
 
