@@ -50,6 +50,12 @@ def read_coco(path, holds, image_keys=(), annotation_keys=()):
     image_keys, annotation_keys: fields the loader needs besides `file_name`, `width`, `height` and `bbox`.
     UserError: missing or no JSON, or the first record that lacks a field, by its id.
     """
+    images, annotations = read_coco_lists(path, holds, image_keys, annotation_keys)
+    return [(images[annotation['image_id']], annotation) for annotation in annotations]
+
+
+def read_coco_lists(path, holds, image_keys=(), annotation_keys=()):
+    """What read_coco reads: {id: image}, those without annotations too, and the list of annotations."""
     content = read_json(path, holds)
     if not isinstance(content, dict) or not {'images', 'annotations'} <= set(content):
         raise UserError(f'{path} has no "images" and "annotations": it is not a COCO-style file')
@@ -65,7 +71,7 @@ def read_coco(path, holds, image_keys=(), annotation_keys=()):
         if len(annotation['bbox']) != 4:
             raise UserError(f'{path}: annotation {annotation["id"]} has the bbox {annotation["bbox"]}, not x, y, '
                             f'width, height')
-    return [(images[annotation['image_id']], annotation) for annotation in content['annotations']]
+    return images, content['annotations']
 
 
 def _check_record(path, kind, record, keys):

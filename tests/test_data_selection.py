@@ -76,6 +76,27 @@ def test_muco_takes_the_nearest_person(open_set, tiny_datasets):
     assert [s.ann_id for s in open_set('MuCo', 'train').samples] == [person for _, person in nearest.values()]
 
 
+def test_muco_leaves_out_a_picture_whose_nearest_person_has_no_box(open_set, changed):
+    nearest = [s.ann_id for s in open_set('MuCo', 'train').samples]
+
+    def spoil(content):
+        next(a for a in content['annotations'] if a['id'] == nearest[1])['bbox'] = [0, 0, 0, 0]
+    data = open_set('MuCo', 'train', data_dir=changed('MuCo', 'data/MuCo-3DHP.json', spoil))
+    assert [s.ann_id for s in data.samples] == [nearest[0], *nearest[2:]]
+
+
+def test_coco_tests_every_person_that_was_detected(open_set, changed):
+    """Also in pictures without annotated people; what is in no listed picture is reported."""
+    def lose_people(content):
+        content['annotations'] = [a for a in content['annotations'] if a['image_id'] != 51]
+        content['images'] = [image for image in content['images'] if image['id'] != 53]
+        content['annotations'] = [a for a in content['annotations'] if a['image_id'] != 53]
+    data = open_set('MSCOCO', 'test', data_dir=changed(
+        'MSCOCO', 'annotations/person_keypoints_val2017.json', lose_people))
+    assert [s.img_path[-6:] for s in data.samples] == ['50.png', '51.png', '52.png', '54.png']
+    assert data.check.counts['picture of the RootNet file is not in the annotations'] == 6  # and the five of training
+
+
 @pytest.mark.parametrize('name, split, unneeded', [
     ('Human36M', 'train', ['rootnet_output', 'annotations/Human36M_subject9_data.json']),
     ('Human36M', 'test', ['annotations/Human36M_subject9_smpl_param.json', 'annotations/Human36M_subject1_data.json']),
@@ -119,6 +140,11 @@ def test_a_record_of_another_layout_is_named(open_set, changed):
         del content['annotations'][2]['smpl_param']['gender']
     with pytest.raises(UserError, match=r"PW3D: the record after id \d+ .* KeyError 'gender' \(PW3D.py, line"):
         open_set('PW3D', 'test', data_dir=changed('PW3D', 'data/3DPW_test.json', lose_gender))
+
+
+def test_a_list_in_place_of_a_dictionary_is_a_message(open_set, changed):
+    with pytest.raises(UserError, match=r"MuCo: the record after id None .* AttributeError .*\(MuCo.py, line"):
+        open_set('MuCo', 'train', data_dir=changed('MuCo', 'data/smpl_param.json', lambda content: [1]))
 
 
 def test_a_file_that_is_no_json_is_named(open_set, tiny_datasets, tmp_path):

@@ -1,7 +1,7 @@
 """MS COCO: people in the wild, 2-D keypoints, SMPL fits that carry a camera of their own. No test numbers."""
 import numpy as np
 
-from data.files import read_coco, read_json
+from data.files import read_coco_lists, read_json
 from data.joint_set import COCO
 from data.mesh_dataset import MeshDataset
 from data.sample import Camera, Fit, Sample
@@ -18,12 +18,14 @@ class MSCOCO(MeshDataset):
 
     def load(self):
         year = 'train2017' if self.training else 'val2017'
-        people = read_coco(self.folder / 'annotations' / f'person_keypoints_{year}.json', 'people and their keypoints',
-                           annotation_keys=('iscrowd', 'num_keypoints', 'keypoints'))
+        by_id, people = read_coco_lists(
+            self.folder / 'annotations' / f'person_keypoints_{year}.json', 'people and their keypoints',
+            annotation_keys=('iscrowd', 'num_keypoints', 'keypoints'))
+        people = [(by_id[person['image_id']], person) for person in people]
         images = f'{self.folder}/images/{year}'
         if self.training:
             return self._annotated(people, images)
-        return self._detected(people, images) if self.boxes.rootnet else self._undetected(people, images)
+        return self._detected(by_id, images) if self.boxes.rootnet else self._undetected(people, images)
 
     def _annotated(self, people, images):
         fits = read_json(self.folder / 'annotations' / 'coco_smplifyx_train.json', 'the SMPL fits')
@@ -40,12 +42,13 @@ class MSCOCO(MeshDataset):
                 fit=param and Fit(*(np.float32(param[k]) for k in ('pose', 'shape', 'trans'))),
                 fit_camera=cam and Camera(np.float32(cam['focal']), np.float32(cam['princpt'])))
 
-    def _detected(self, people, images):
-        """The people in RootNet's file, which may list several per picture."""
-        by_id = {image['id']: image for image, _ in people}
+    def _detected(self, by_id, images):
+        """The people in RootNet's file, which may list several per picture, annotated or not."""
         for number, (image_id, bbox, depth) in enumerate(self.boxes.rootnet.entries):
-            if image_id in by_id:
-                image = by_id[image_id]
+            image = by_id.get(image_id)
+            if image is None:
+                self.check.skip('picture of the RootNet file is not in the annotations', f'image {image_id}')
+            else:
                 yield Sample(f'{images}/{image["file_name"]}', (image['height'], image['width']), bbox,
                              _camera(image), root_depth=depth, ann_id=f'{image_id}_{number}')
 

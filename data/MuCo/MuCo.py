@@ -18,14 +18,16 @@ class MuCo(MeshDataset):
         nearest = {}
         for image, person in read_coco(file, 'pictures, cameras and joints', ('f', 'c'),
                                        ('keypoints_cam', 'keypoints_img')):
-            shape, path = (image['height'], image['width']), f'{self.folder}/data/{image["file_name"]}'
-            bbox, _ = self.boxes.get(person['id'], person['bbox'], shape, where=path)
             depth = person['keypoints_cam'][MUCO.root_idx][2]
             # people farther away are hidden in part by the nearest one
-            if bbox is not None and (image['id'] not in nearest or depth < nearest[image['id']][0]):
-                nearest[image['id']] = depth, path, shape, bbox, image, person
+            if image['id'] not in nearest or depth < nearest[image['id']][0]:
+                nearest[image['id']] = depth, image, person
         fits = read_json(self.folder / 'data' / 'smpl_param.json', 'the SMPL fits')
-        for _, path, shape, bbox, image, person in nearest.values():
+        for _, image, person in nearest.values():
+            shape, path = (image['height'], image['width']), f'{self.folder}/data/{image["file_name"]}'
+            bbox, _ = self.boxes.get(person['id'], person['bbox'], shape, where=path)
+            if bbox is None:
+                continue
             fit = fits.get(str(person['id']))
             yield Sample(
                 path, shape, bbox, Camera(*(np.float32(image[key]) for key in 'fc')),
