@@ -19,7 +19,15 @@ class Boxes:
 
     def __init__(self, dataset):
         self.dataset, self.cfg, self.check = dataset, dataset.cfg, dataset.check
-        self.depth_source = 'annotations'
+        self.estimates, self.told = 0, 0  # depths estimated, depths read
+
+    @property
+    def depth_source(self):
+        """Where the root depths come from, a text for the report."""
+        told = 'RootNet file' if self.rootnet else 'annotations'
+        if not self.estimates:
+            return told
+        return f'{told}, {self.estimates} estimates from the box' if self.told else 'estimate from the box'
 
     def get(self, key, bbox, img_shape, camera=None, true_depth=None, where=''):
         """(box, root depth) of a sample: in training `annotated` and None, else `for_test`."""
@@ -52,16 +60,19 @@ class Boxes:
         """
         entry = self.rootnet.by_key.get(str(key)) if self.rootnet else None
         if entry is not None:
+            self.told += 1
             return entry
         if self.rootnet:
             self.check.skip('not in the RootNet file, annotated box used', where)
         box = self.annotated(bbox, img_shape, where)
         if box is None:
             return None, None
+        if camera is None:  # no sample to test with: the load check says so
+            return box, None
         if self.cfg.use_gt_info and (true_depth is not None or self.dataset.mesh_target_at_test):
+            self.told += 1
             return box, true_depth
-        if not self.rootnet:
-            self.depth_source = 'estimate from the box'
+        self.estimates += 1
         return box, depth_from_box(box, camera.focal, self.cfg.bbox_3d_size)
 
     @functools.cached_property
@@ -75,5 +86,4 @@ class Boxes:
             log.warning('%s: %s is missing: annotated boxes and depths estimated from their size take its place '
                         '(use_gt_info=true: annotated depths)', self.dataset.name, path)
             return None
-        self.depth_source = 'RootNet file'
         return RootNetFile(path, key, unit, self.cfg.rootnet_box_format)

@@ -17,12 +17,12 @@ from data.codec import LixelCodec
 from data.dataset import PackedList, sample_rng
 from data.evaluation import MeshEvaluation
 from data.joint_set import COCO, HUMAN36M
-from data.sanity import LoadCheck
+from data.sanity import MISSING, LoadCheck
 from data.target import FitCheck, TargetRules, build_targets, place_fit
 
 log = logging.getLogger(__name__)
 HANDS = ('mano', 'open_hand')
-MAX_REPLACED = 20  # unusable samples that one process replaces in a training before it stops
+MAX_REPLACED = 20  # different unusable samples that one process replaces in a training before it stops
 
 
 class MeshDataset(MeshEvaluation, Dataset):
@@ -68,14 +68,17 @@ class MeshDataset(MeshEvaluation, Dataset):
             raise UserError(f'{self.name} has no split "{split}": it has {", ".join(self.splits)}')
         self.training = split == 'train'
         self.aug_strength = cfg.aug_scale, cfg.aug_rotation, cfg.aug_color
-        self.epoch = self.replaced = self.excluded = 0
+        self.epoch = self.excluded = 0
+        self.replaced = set()  # indices of unusable samples
         self.protocol, self.folder = f'{self.name} {split}', Path(cfg.data_dir) / self.name
         self.human_model = get_human_model(cfg.human_model, cfg.human_model_dir)
         if self.human_model.is_hand not in {model in HANDS for model in self.fit_models}:
             raise UserError(f'{self.name} shows {"bodies" if self.human_model.is_hand else "hands"}, which the body '
                             f'model {self.human_model.name} is not made for')
         self.codec = LixelCodec(cfg.input_img_shape, cfg.output_hm_shape, cfg.bbox_3d_size)
-        self.check = LoadCheck(self.name, self.suspect, self.rules if self.training else None, cfg.missing_image)
+        self.check = LoadCheck(self.name, self.suspect, self.rules if self.training else None,
+                               cfg.missing_image if type(self).load_image is MeshDataset.load_image else None,
+                               self.joint_set)
         self.boxes = Boxes(self)
         self.samples = self.make_samples()
         if not len(self.samples):
@@ -142,11 +145,15 @@ class MeshDataset(MeshEvaluation, Dataset):
         return {'img': img}, targets, meta_info
 
     def _count_unusable(self, index, error):
-        self.replaced += 1
-        if not self.training or self.cfg.missing_image == 'error' or self.replaced > MAX_REPLACED:
-            raise UserError(f'{self.name}: {self.replaced} samples could not be used, the last of them: {error}') \
-                from error
-        log.warning('%s: sample %d cannot be used and is replaced: %s', self.name, index, error)
+        known = index in self.replaced  # from an earlier epoch
+        self.replaced.add(index)
+        count, absent = len(self.replaced), self.check.counts[MISSING]
+        # the pictures that were reported as missing at the start are no reason to stop, unless it is most of them
+        allowed = MAX_REPLACED + (absent if 2 * absent < len(self) else 0)
+        if not self.training or self.cfg.missing_image == 'error' or count > allowed or count == len(self):
+            raise UserError(f'{self.name}: {count} samples could not be used, the last of them: {error}') from error
+        if not known:
+            log.warning('%s: sample %d cannot be used and is replaced: %s', self.name, index, error)
 
     def _parsed(self):
         """What load() yields. UserError, with the place, for a record that is not laid out as load() expects."""
@@ -160,7 +167,7 @@ class MeshDataset(MeshEvaluation, Dataset):
                     sample.fit = None
                 yield sample
                 last = sample.ann_id
-        except (LookupError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
             place = traceback.extract_tb(error.__traceback__)[-1]
             raise UserError(f'{self.name}: the record after id {last} is not laid out as expected: '
                             f'{type(error).__name__} {error} ({Path(place.filename).name}, line {place.lineno})') \

@@ -10,22 +10,25 @@ from common.utils.preprocessing import crop_affine, looks_like_corners
 from data.target import fit_error, is_plausible, place_fit
 
 log = logging.getLogger(__name__)
-CHECKED = 1000     # samples looked at closely: their pictures and meshes
+CHECKED = 1000     # samples whose meshes are looked at
 MAX_SHARE = 0.05   # of them that may be bad
 MAX_BAD = 2        # bad samples that a set of any size may have
+MISSING = 'picture missing'
 
 
 class LoadCheck:
     """Looks at the samples of one data set on their way into the list.
 
     name: of the data set. suspect: the file to name when too many are bad. rules: TargetRules, or None where fits are
-    not used. missing_image: 'error' or 'skip'.
+    not used. missing_image: 'error' or 'skip'; None: the pictures are no files. joint_set: of the samples' joints.
     """
 
-    def __init__(self, name, suspect, rules, missing_image):
+    def __init__(self, name, suspect, rules, missing_image, joint_set=None):
         self.name, self.suspect, self.rules, self.missing_image = name, suspect, rules, missing_image
+        self.joint_set = joint_set
         self.counts, self.first = Counter(), {}
         self.seen, self.bad, self.fits, self.rejected = 0, 0, 0, 0
+        self.listed = {}  # folder -> names of the files in it
 
     def skip(self, why, where, suspicious=False):
         """Count something that is left out. suspicious: so many of these stop the run."""
@@ -47,6 +50,7 @@ class LoadCheck:
                 self._stop_if_too_many()
             if not (problem and problem.endswith('skipped')):
                 yield sample
+        self.listed = {}
         self._stop_if_too_many()
         self._report()
 
@@ -63,27 +67,39 @@ class LoadCheck:
             return 'no camera to test with, sample skipped'
         if sample.root_depth is not None and not (np.isfinite(sample.root_depth) and sample.root_depth > 0):
             return 'root depth not above 0, sample skipped'
-        if self.seen < CHECKED and not os.path.exists(sample.img_path):
+        if self.missing_image and not self._exists(sample.img_path):
             if self.missing_image == 'error':
                 raise UserError(f'{self.name}: the picture {sample.img_path} is missing (missing_image=skip: train '
                                 f'without it)')
-            self.skip('picture missing', sample.img_path)
+            self.skip(MISSING, sample.img_path)
         return None
+
+    def _exists(self, path):
+        """Whether a file is there. Each folder is listed once: to ask for every file would take minutes."""
+        folder, name = os.path.split(path)
+        if folder not in self.listed:
+            self.listed[folder] = set(os.listdir(folder)) if os.path.isdir(folder) else set()
+        # the second look is for file systems to which names are the same that differ in case or accents
+        return name in self.listed[folder] or (bool(self.listed[folder]) and os.path.exists(path))
 
     def _mask_joints(self, sample):
         """Take out joints that cannot be; returns what was wrong, or None."""
         present = [a for a in (sample.joint_img, sample.joint_cam) if a is not None]
+        if not present:
+            return None
         finite = np.all([np.isfinite(a).all(1) for a in present], axis=0)
-        if sample.joint_cam is not None and (sample.joint_cam[finite, 2] <= 0).any():
+        valid = finite if sample.joint_valid is None else finite & (np.ravel(sample.joint_valid) > 0)
+        if sample.joint_cam is not None and (sample.joint_cam[valid, 2] <= 0).any():
             sample.joint_img = sample.joint_cam = sample.joint_valid = None
             return 'joints behind the camera, masked'
-        if np.all(finite):
-            return None
-        valid = np.ones((len(finite), 1), np.float32) if sample.joint_valid is None else sample.joint_valid
-        sample.joint_valid = valid * finite[:, None]
-        for joints in present:
-            joints[~finite] = 0
-        return 'joints not finite, masked'
+        root_known = sample.joint_cam is None or self.joint_set is None or valid[self.joint_set.root_idx]
+        if not finite.all():
+            sample.joint_valid = np.float32(valid)[:, None]
+            for joints in present:
+                joints[~finite] = 0
+        if not root_known:  # depths are relative to it
+            sample.joint_cam = None
+        return None if finite.all() else 'joints not finite, masked'
 
     def _mask_fit(self, sample):
         """Take out a fit that cannot be; returns what was wrong, or None."""

@@ -66,10 +66,11 @@ def joints_in_image(sample, joint_set, flip):
     """Joints of a sample, or of its mirror image: (J, 2) pixels, (J, 3) metres in camera space or None, and the (J, 1)
     validity. In the mirror image left and right change places and the camera's x axis points the other way."""
     img, cam, valid = sample.joint_img, sample.joint_cam, sample.joint_valid
-    if img is None:
-        img = transforms.cam2pixel(cam, sample.camera.focal, sample.camera.princpt)[:, :2]
     if valid is None:
         valid = np.ones((joint_set.joint_num, 1), np.float32)
+    if img is None:
+        known = np.where(valid > 0, cam, 1)  # what stands for an unknown joint may have depth 0
+        img = transforms.cam2pixel(known, sample.camera.focal, sample.camera.princpt)[:, :2]
     if flip:
         order = joint_set.flip_order()
         img, valid = img[order] * (-1, 1) + (sample.img_shape[1] - 1, 0), valid[order]

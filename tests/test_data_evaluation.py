@@ -114,6 +114,22 @@ def test_a_missing_rootnet_file_is_replaced_by_an_estimate(open_set, tiny_datase
     assert true.samples[0].root_depth == pytest.approx(true.samples[0].joint_cam[0, 2])
 
 
+def test_the_report_tells_of_estimates_for_people_whom_rootnet_missed(open_set, changed):
+    def keep(count):
+        return open_set('Human36M', 'test', data_dir=changed(
+            'Human36M', 'rootnet_output/bbox_root_human36m_output.json', lambda content: content[:count]))
+    rows = [s.extra['image_id'] for s in open_set('Human36M', 'test').samples]
+    data = keep(rows[1])
+    assert data.boxes.depth_source == 'RootNet file, 3 estimates from the box'
+    assert data.check.counts['not in the RootNet file, annotated box used'] == 3
+
+
+def test_a_wrong_rootnet_file_is_not_the_source_of_depths(open_set, changed):
+    data = open_set('PW3D', 'test', data_dir=changed(
+        'PW3D', 'rootnet_output/bbox_root_pw3d_output.json', lambda content: content[:5]))  # those of training
+    assert data.boxes.depth_source == 'estimate from the box'
+
+
 def test_rootnet_boxes_may_be_corners(open_set, changed):
     def to_corners(content):
         for entry in content:

@@ -1,13 +1,21 @@
 """What the loaders do with records that make no sense, and with pictures that are not there."""
 import logging
 import shutil
+import time
 
 import numpy as np
 import pytest
 from torch.utils.data import DataLoader
 
 from common.errors import UserError, run_main
-from tests.data_tools import copy_set
+from common.human_model import get_human_model
+from common.utils.preprocessing import AugParams, crop_affine
+from data import mesh_dataset, sanity
+from data.codec import LixelCodec
+from data.joint_set import JointSet
+from data.sample import Sample
+from data.target import TargetRules, build_targets
+from tests.data_tools import copy_set, pinhole
 
 
 def test_bad_parts_are_masked_counted_and_reported_once(open_set, changed, caplog):
@@ -94,7 +102,7 @@ def test_missing_pictures_are_replaced_or_an_error(open_set, tiny_datasets, tmp_
     with caplog.at_level(logging.WARNING):
         data = open_set('MSCOCO', 'train', data_dir=tmp_path)
         items = [data[i] for i in range(5)]
-    assert len(items) == 5 and data.replaced == 1 and data.check.counts['picture missing'] == 1
+    assert len(items) == 5 and len(data.replaced) == 1 and data.check.counts['picture missing'] == 1
     assert any('000000000003.png' in r.getMessage() for r in caplog.records)
     with pytest.raises(UserError, match='000000000003.png'):
         open_set('MSCOCO', 'train', 'missing_image=error', data_dir=tmp_path)
@@ -104,8 +112,100 @@ def test_too_many_missing_pictures_stop_the_run(open_set, tiny_datasets, tmp_pat
     copy_set(tiny_datasets, tmp_path, 'MSCOCO')
     shutil.rmtree(tmp_path / 'MSCOCO' / 'images' / 'train2017')
     data = open_set('MSCOCO', 'train', data_dir=tmp_path)
-    with pytest.raises(UserError, match='MSCOCO: 21 samples could not be used, the last of them'):
+    assert data.check.counts['picture missing'] == 5
+    with pytest.raises(UserError, match='MSCOCO: 5 samples could not be used, the last of them'):
         data[0]
+
+
+def test_a_bad_picture_counts_once_however_often_it_is_met(open_set, tiny_datasets, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(mesh_dataset, 'MAX_REPLACED', 1)
+    copy_set(tiny_datasets, tmp_path, 'MSCOCO')
+    pictures = sorted((tmp_path / 'MSCOCO' / 'images' / 'train2017').iterdir())
+    pictures[0].write_bytes(b'no picture')
+    pictures[1].unlink()  # missing at the start: reported, and not among those that stop the run
+    data = open_set('MSCOCO', 'train', data_dir=tmp_path)
+    for epoch in range(4):
+        data.set_epoch(epoch)
+        assert all(data[i][0]['img'].any() for i in range(5))
+    assert data.replaced == {0, 1}
+    assert sum('cannot be used and is replaced' in r.getMessage() for r in caplog.records) == 2
+    for path in pictures[2:4]:
+        path.write_bytes(b'no picture')
+    with pytest.raises(UserError, match='MSCOCO: 3 samples could not be used'):
+        [data[i] for i in range(5)]
+
+
+def test_missing_pictures_are_counted_to_the_last_sample(open_set, tiny_datasets, tmp_path, monkeypatch):
+    monkeypatch.setattr(sanity, 'CHECKED', 1)
+    copy_set(tiny_datasets, tmp_path, 'MSCOCO')
+    pictures = sorted((tmp_path / 'MSCOCO' / 'images' / 'train2017').iterdir())
+    for path in pictures[3:]:
+        path.unlink()
+    data = open_set('MSCOCO', 'train', data_dir=tmp_path)
+    assert data.check.counts['picture missing'] == 2 and data.check.first['picture missing'] == str(pictures[3])
+    with pytest.raises(UserError, match='000000000003.png is missing'):
+        open_set('MSCOCO', 'train', 'missing_image=error', data_dir=tmp_path)
+
+
+def test_looking_for_100000_pictures_takes_a_moment(tmp_path):
+    for i in range(20):
+        (tmp_path / str(i)).mkdir()
+        for j in range(50):
+            (tmp_path / str(i) / f'{j}.jpg').touch()
+    check = sanity.LoadCheck('Own', 'a file', None, 'skip')
+    paths = [f'{tmp_path}/{i % 20}/{i // 20 % 50}.jpg' for i in range(100_000)]
+    start = time.process_time()
+    assert all(map(check._exists, paths))
+    assert time.process_time() - start < 2
+    assert not check._exists(f'{tmp_path}/0/50.jpg') and not check._exists(f'{tmp_path}/nowhere/1.jpg')
+
+
+def own_sample(**parts):
+    """A sample of a set that knows joints in camera space only; the second of three is not annotated: zeros."""
+    joints = np.float32([[0, 0, 4], [0, 0, 0], [.2, .1, 4.1]])
+    return Sample('a.jpg', (200, 200), np.float32([50, 50, 100, 100]), pinhole(), joint_cam=joints,
+                  joint_valid=np.float32([[1], [0], [1]]), **parts)
+
+
+OWN_JOINTS = JointSet('Own', ('Pelvis', 'L_Knee', 'Nose'))
+
+
+def checked(sample):
+    check = sanity.LoadCheck('Own', 'a file', None, None, OWN_JOINTS)
+    return next(iter(check.filter([sample]))), check
+
+
+def own_targets(sample, body):
+    rules = TargetRules(lambda gender: body, LixelCodec((256, 256), (64, 64, 64), 2.), OWN_JOINTS)
+    return build_targets(sample, AugParams(), crop_affine(sample.bbox, 1, 0, (256, 256)), rules)
+
+
+def test_joints_that_are_not_annotated_may_be_anything(stand_in_bodies):
+    body = get_human_model('smpl', stand_in_bodies)
+    rows = [body.joint_set.index(name) for name in OWN_JOINTS.joints_name]
+    for filling in (0, -5, np.nan):
+        sample = own_sample()
+        sample.joint_cam[1] = filling
+        sample, check = checked(sample)
+        assert check.bad == np.isnan(filling)
+        targets, meta = own_targets(sample, body)
+        assert all(np.isfinite(value).all() for value in targets.values()) and meta['is_3D'] == 1
+        assert meta['orig_joint_valid'][rows, 0].tolist() == meta['orig_joint_trunc'][rows, 0].tolist() == [1, 0, 1]
+        np.testing.assert_allclose(targets['orig_joint_cam'][rows[2]], [.2, .1, .1], atol=1e-6)
+    behind = own_sample()
+    behind.joint_cam[2, 2] = -1
+    assert checked(behind)[1].counts == {'joints behind the camera, masked': 1}
+
+
+@pytest.mark.parametrize('pixels', [False, True])
+def test_without_its_root_joint_a_sample_has_no_depth(pixels, stand_in_bodies):
+    body = get_human_model('smpl', stand_in_bodies)
+    sample = own_sample(joint_img=np.float32([[100, 100], [0, 0], [110, 105]]) if pixels else None)
+    sample.joint_cam[0] = np.nan
+    targets, meta = own_targets(checked(sample)[0], body)
+    nose = body.joint_set.index('Nose')
+    assert not targets['orig_joint_cam'].any() and not (meta['is_3D'] and meta['orig_joint_valid'].any())
+    assert meta['orig_joint_trunc'].sum() == meta['orig_joint_trunc'][nose, 0] == pixels
 
 
 def test_a_missing_picture_of_a_test_is_one_line_from_a_loader_process_too(open_set, tiny_datasets, tmp_path, capsys):

@@ -64,6 +64,18 @@ def test_missing_parts_have_no_loss_and_the_rest_trains(own):
     assert meta['orig_joint_valid'][:, right_knee, 0].tolist() == [1, 1, 0, 0]
 
 
+def test_without_a_camera_a_sample_trains_and_is_left_out_of_a_test(own, tmp_path):
+    shutil.copy(tmp_path / 'Own' / 'train.json', tmp_path / 'Own' / 'test.json')
+    samples = data.build_dataset('Own', 'test', own)
+    assert [s.ann_id for s in samples.samples] == [0, 1, 3]
+    assert samples.check.counts['no camera to test with, sample skipped'] == 1
+    assert samples.boxes.depth_source == 'estimate from the box'
+    own.override(['use_gt_info=true'])
+    known = data.build_dataset('Own', 'test', own)
+    assert known.boxes.depth_source == 'annotations, 1 estimates from the box'  # the last one lacks joints
+    assert known.samples[1].root_depth == known.samples[1].joint_cam[0, 2]
+
+
 def test_perfect_fit_and_joints_agree(own):
     """Both kinds of targets of the first sample, whose joints are those of its body, are the same."""
     samples = data.build_dataset('Own', 'train', own)
