@@ -17,17 +17,10 @@ from omegaconf.errors import OmegaConfBaseException
 
 from common.device import select_gpus
 from common.errors import UserError
-from data import require_dataset
+from main.config_check import check_heat_maps, check_values
 
 ROOT = Path(__file__).resolve().parent.parent
 PRESETS = ROOT / 'main' / 'configs'
-CHOICES = {'stage': ('lixel', 'param'), 'body_model': ('auto', 'smpl', 'mano', 'open_body', 'open_hand'),
-           'resnet_type': (18, 34, 50, 101, 152), 'lr_schedule': ('step', 'cosine'), 'optimizer': ('adam', 'adamw'),
-           'amp': ('none', 'bf16', 'fp16'), 'missing_image': ('skip', 'error'), 'h36m_protocol': (1, 2),
-           'pw3d_gender': ('annotated', 'neutral'), 'rootnet_box_format': ('xywh', 'xyxy')}
-POSITIVE = ('resnet_width', 'head_width', 'sigma', 'lr', 'lr_dec_factor', 'train_batch_size', 'test_batch_size',
-            'h36m_train_every', 'h36m_test_every', 'fit_limit_mm', 'fit_limit_lixel', 'grad_accum', 'log_every',
-            'lixel_epochs', 'param_epochs', 'end_epoch_override')
 PATHS = ('data_dir', 'human_model_dir', 'output_dir', 'pretrained_backbone', 'synthetic_cache')
 # Derived values that can also be set: the key a user writes -> the field that keeps it (None there: derived).
 SETTABLE = {'lr_dec_epoch': 'lr_dec_epoch_override', 'end_epoch': 'end_epoch_override'}
@@ -197,7 +190,7 @@ class Config:
                 values[f.name] = tuple(values[f.name])
                 if len(values[f.name]) != len(f.default):
                     raise UserError(f'{source}{f.name}={values[f.name]}: {len(f.default)} values are needed')
-        _check_values(values, source)
+        check_values(values, source)
         for key in PATHS:
             if isinstance(values[key], str):
                 values[key] = str(ROOT / values[key])
@@ -217,6 +210,7 @@ class Config:
         if self.testset == 'FreiHAND' and (set(self.trainset_3d) != {'FreiHAND'} or self.trainset_2d):
             raise UserError('testset=FreiHAND needs trainset_3d=[FreiHAND] trainset_2d=[]: hands and bodies do not '
                             'share a network (--cfg hand sets all three)')
+        check_heat_maps(self.input_img_shape, self.output_hm_shape)
 
     def resolved(self) -> dict:
         """All settings and derived values as plain types, for the log and the snapshots."""
@@ -228,17 +222,6 @@ class Config:
             values.pop(kept)
             values[key] = getattr(self, key)
         return {**values, 'human_model': self.human_model, 'bbox_3d_size': self.bbox_3d_size}
-
-
-def _check_values(values, source):
-    for key, choices in CHOICES.items():
-        if values[key] not in choices:
-            raise UserError(f'{source}{key}={values[key]}: one of {", ".join(map(str, choices))}')
-    for key in POSITIVE:
-        if values[key] is not None and values[key] <= 0:
-            raise UserError(f'{source}{key}={values[key]}: must be above 0')
-    for name in (*values['trainset_3d'], *values['trainset_2d'], values['testset']):
-        require_dataset(name, source)
 
 
 def _one_line(error):
