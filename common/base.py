@@ -176,9 +176,10 @@ class Trainer(Base):
                    'optimizer': self.optimizer.state_dict(), 'state': state,
                    'meta': snapshot_meta.record(self.cfg, self.human_model, self.stage_start)}
         folder = self.output / 'model_dump'
-        path = checkpoint.snapshot_path(folder, self.epoch if self.step else self.epoch - 1)
+        number = self.epoch if self.step else self.epoch - 1
+        path = checkpoint.snapshot_path(folder, number)
         checkpoint.write(path, content)
-        checkpoint.prune(folder, self.cfg.keep_snapshots)
+        checkpoint.prune(folder, self.cfg.keep_snapshots, number)
         self.logger.info(f'wrote {path}')
 
 

@@ -45,9 +45,13 @@ def write(path, content):
     os.replace(temporary, path)
 
 
-def prune(folder, keep):
-    """Delete all but the last `keep` snapshots of a folder (0: keep all)."""
-    for _, path in find_snapshots(folder)[:-keep] if keep else []:
+def prune(folder, keep, newest):
+    """Delete all but the last `keep` snapshots of a folder up to the epoch `newest` (0: keep all).
+
+    Those beyond it are of an earlier, longer run: counted in, they would push out the one just written.
+    """
+    mine = [path for epoch, path in find_snapshots(folder) if epoch <= newest]
+    for path in mine[:-keep] if keep else []:
         path.unlink()
 
 
@@ -75,6 +79,8 @@ def read(path):
         raise UserError(f'{path} is not a checkpoint: {reason}') from error
     if not isinstance(content, dict) or not isinstance(content.get('network'), dict):
         raise UserError(f"{path} is not a checkpoint: it has no 'network'")
+    if 'epoch' not in content:
+        raise UserError(f"{path} is not a whole checkpoint: it has no 'epoch'")
     return content
 
 

@@ -57,7 +57,7 @@ class Monitor:
         self.pending = []
         self.bar.set_postfix(loss=f'{sum(values):.4f}')
         speed = self.total.average
-        read = min(self.read.average, speed)
+        read = min(self.read.total / self.total.calls, speed)  # per step, which may read several batches
         loads = distributed.gather_objects(load_report()) or []
         self.logger.info(train_line((self.epoch, self.end_epoch, step, self.steps), lr, (speed, speed - read, read),
                                     speed * self.steps / 3600, losses, ' '.join(filter(None, loads))))

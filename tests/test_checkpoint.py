@@ -53,8 +53,17 @@ def test_snapshots_are_found_in_numeric_order(tmp_path):
     for name in ('snapshot_2.pth.tar', 'snapshot_10.pth.tar', 'snapshot_9.pth.tar', 'snapshot_11.pth.tar.tmp', 'x.pth'):
         (tmp_path / name).touch()
     assert [epoch for epoch, _ in checkpoint.find_snapshots(tmp_path)] == [2, 9, 10]
-    checkpoint.prune(tmp_path, 2)
+    checkpoint.prune(tmp_path, 2, newest=10)
     assert [epoch for epoch, _ in checkpoint.find_snapshots(tmp_path)] == [9, 10]
+
+
+def test_a_new_run_does_not_lose_its_snapshot_to_those_of_a_longer_one(tmp_path):
+    for epoch in (0, 1, 9, 10, 11):
+        (tmp_path / f'snapshot_{epoch}.pth.tar').touch()
+    checkpoint.prune(tmp_path, 1, newest=1)
+    assert [epoch for epoch, _ in checkpoint.find_snapshots(tmp_path)] == [1, 9, 10, 11]
+    checkpoint.prune(tmp_path, 0, newest=11)
+    assert len(checkpoint.find_snapshots(tmp_path)) == 4
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
@@ -145,6 +154,9 @@ def test_cut_short_or_something_else(tmp_path, content):
         checkpoint.read(tmp_path / 'b')
     torch.save({'weights': 1}, tmp_path / 'a')
     with pytest.raises(UserError, match="it has no 'network'"):
+        checkpoint.read(tmp_path / 'a')
+    torch.save({'network': content['network']}, tmp_path / 'a')
+    with pytest.raises(UserError, match="it has no 'epoch'"):
         checkpoint.read(tmp_path / 'a')
     with pytest.raises(UserError, match='no snapshot'):
         checkpoint.read(tmp_path / 'c')

@@ -27,6 +27,17 @@ def test_the_log_line_shows_every_gpu_under_its_number(monkeypatch, visible, nam
     assert capsys.readouterr().out.count('pip install nvidia-ml-py') == 1
 
 
+def test_reading_is_counted_per_step(monkeypatch):
+    """A step that accumulates two batches reads twice."""
+    lines = []
+    watch = monitor.Monitor(SimpleNamespace(info=lines.append, row=lambda values: None), 0, 1, 0, 4, 4)
+    watch.total.total, watch.total.calls = 8.0, 4
+    watch.read.total, watch.read.calls = 6.0, 8
+    watch.pending = [(3, 1e-4, {'joint_fit': torch.tensor(1.)})]
+    watch.flush()
+    assert 'speed: 2.00(0.50s r1.50)s/itr' in lines[0]
+
+
 def test_the_first_process_shows_the_gpus_of_all(monkeypatch):
     lines = []
     logger = SimpleNamespace(info=lines.append, row=lambda values: None)
