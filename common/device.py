@@ -43,10 +43,10 @@ def select_gpus(text=None):
         asked = True
     ids = parse_gpu_ids(text)
     os.environ.setdefault('CUDA_DEVICE_ORDER', 'PCI_BUS_ID')  # the numbers that nvidia-smi shows
-    names = _VISIBLE_AT_START.split(',') if _VISIBLE_AT_START else None
-    if names is None:
+    if _VISIBLE_AT_START is None:
         wanted = [str(i) for i in ids]
-    else:
+    else:  # '' hides every GPU
+        names = _VISIBLE_AT_START.split(',') if _VISIBLE_AT_START else []
         wanted = [names[i] for i in ids if i < len(names)]
     os.environ['CUDA_VISIBLE_DEVICES'] = ','.join(wanted)
     found = torch.cuda.device_count() if ids else 0

@@ -59,7 +59,10 @@ def test_overrides_are_typed_and_the_last_one_wins():
 @pytest.mark.parametrize(('item', 'says'), [
     ('train_batchsize=8', 'unknown option "train_batchsize": did you mean train_batch_size'),
     ('train_batch_size=8.5', 'train_batch_size=8.5'), ('lr=fast', 'lr=fast'),
-    ('train_batch_size=0', 'must be above 0'), ('trainset_3d=Human36M', 'trainset_3d=Human36M'),
+    ('train_batch_size=0', 'must be above 0'), ('synthetic_train_size=0', 'must be above 0'),
+    ('clip_grad=-1', 'must not be negative'), ('num_thread=-1', 'must not be negative'),
+    ('keep_snapshots=-1', 'must not be negative'), ('aug_scale=1', 'must be below 1'),
+    ('trainset_3d=Human36M', 'trainset_3d=Human36M'),
     ('trainset_3d=[Human36]', 'did you mean Human36M'), ('stage=mesh', 'one of lixel, param'),
     ('resnet_type=51', 'one of 18, 34, 50, 101, 152'), ('input_img_shape=[256]', 'input_img_shape'),
     ('human_model=smpl', 'unknown option "human_model": did you mean human_model_dir'), ('lr', 'write key=value'),
@@ -108,6 +111,21 @@ def test_hands_and_bodies_do_not_mix():
         config.check()
 
 
+@pytest.mark.parametrize(('shapes', 'says'), [
+    (['output_hm_shape=[64,32,32]'], 'set output_hm_shape=[64,64,64]'),
+    (['input_img_shape=[128,96]', 'output_hm_shape=[16,24,32]'], 'set output_hm_shape=[16,32,24]'),
+    (['input_img_shape=[100,100]', 'output_hm_shape=[25,25,25]'], 'multiples of 32'),
+    (['output_hm_shape=[0,64,64]'], 'at least one lixel')])
+def test_heat_maps_must_fit_the_input(shapes, says):
+    config = Config()
+    config.override(shapes)
+    with pytest.raises(UserError) as error:
+        config.check()
+    assert says in str(error.value)
+    config.override(['input_img_shape=[128,96]', 'output_hm_shape=[16,32,24]'])
+    config.check()
+
+
 @pytest.mark.parametrize(('text', 'ids'), [
     ('0', [0]), ('3', [3]), ('0,2', [0, 2]), ('0-3', [0, 1, 2, 3]), ('0,2-3', [0, 2, 3]), ('cpu', [])])
 def test_gpu_ids(text, ids):
@@ -145,6 +163,10 @@ def test_only_the_chosen_gpus_are_visible(machine, monkeypatch):
     monkeypatch.setattr(device, '_VISIBLE_AT_START', '2,3')  # a batch system gave us these two
     select_gpus('1')
     assert os.environ['CUDA_VISIBLE_DEVICES'] == '3'
+    monkeypatch.setattr(device, '_VISIBLE_AT_START', '')  # an empty list hides all GPUs
+    monkeypatch.setattr(device, '_count_gpus', lambda: 0)
+    select_gpus(None)
+    assert os.environ['CUDA_VISIBLE_DEVICES'] == ''
 
 
 def test_each_process_of_torchrun_takes_one_gpu(machine, monkeypatch):
