@@ -83,3 +83,5 @@ def test_heatmap_loss_is_least_at_the_target_and_ignores_masked_joints():
     best = loss_at(3, 5, 2)
     assert best < min(loss_at(4, 5, 2), loss_at(3, 4, 2), loss_at(3, 5, 3))
     assert loss_at(0, 0, 7, mask=0.) == 0
+    target[0, 0, 1] = np.nan
+    assert loss_at(0, 0, 7, mask=0.) == 0

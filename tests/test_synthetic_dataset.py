@@ -1,9 +1,13 @@
 """The data set Synthetic: targets that sit on the picture, stored pictures, evaluation."""
+import pickle
+
 import cv2
 import numpy as np
 import pytest
+import torch
 
 from common.human_model import get_human_model
+from common.loader import EpochView
 from common.utils.preprocessing import AugParams
 from common.utils.render import rasterise
 from data import build_dataset
@@ -95,6 +99,27 @@ def test_perfect_prediction_has_no_error(body):
     result = dataset.evaluate(outs, 0)
     for name in ('mpjpe_lixel', 'pa_mpjpe_lixel', 'mpjpe_param'):
         assert result[name].shape == (3,) and result[name].max() < .1
+
+
+@pytest.mark.parametrize('cache', ['false', 'true'])
+def test_a_data_set_travels_to_a_process_that_shares_nothing(tmp_path, cache):
+    """As the start method spawn sends it to a loader process."""
+    dataset = EpochView(build_dataset('Synthetic', 'train', config(f'synthetic_cache={cache}', tmp_path=tmp_path)))
+    item, other = dataset[1, 2], pickle.loads(pickle.dumps(dataset))[1, 2]
+    for part, same in zip(item, other, strict=True):
+        for key in part:
+            np.testing.assert_array_equal(part[key], same[key])
+
+
+def test_drawing_leaves_the_threads_of_its_process_alone():
+    dataset = build_dataset('Synthetic', 'train', config('synthetic_train_size=1'))
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        _ = dataset.samples[0]
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_fingerprint_tells_bodies_apart(body):

@@ -86,7 +86,7 @@ def heatmap_loss(logps, target, mask, sigma):
     Returns:
         (B,) nats, mean over the joints and axes.
     """
-    total = 0
+    target, total = torch.where(mask > 0, target, 0), 0  # a masked target may be NaN
     for axis, logp in enumerate(logps):
         grid = torch.arange(logp.shape[1], device=logp.device, dtype=logp.dtype)[:, None]
         want = F.softmax(-((grid - target[:, None, :, axis]) / sigma) ** 2 / 2, 1)

@@ -59,8 +59,12 @@ class Draw:
         self.generator, self.split, self.seed = generator, split, seed
 
     def __call__(self, i):
-        torch.set_num_threads(1)
-        rendering = self.generator(self.split, i, self.seed)
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)  # sums in one order: the same picture here as in a loader process
+        try:
+            rendering = self.generator(self.split, i, self.seed)
+        finally:
+            torch.set_num_threads(threads)  # without loader processes, this one trains too
         return rendering.img, rendering.numbers()
 
 
