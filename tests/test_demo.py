@@ -1,5 +1,7 @@
 """The demo's command line from pictures to files, with a very small random network."""
 import json
+import os
+import sys
 
 import cv2
 import numpy as np
@@ -154,6 +156,30 @@ def test_folder_of_pictures_with_a_box_file(demo, tmp_path):
         '0': ('0.jpg', 1), '0_2': ('0.png', 1), '1': ('1.png', 2), '2': ('2.png', 3)}
 
 
+def test_folder_with_a_box_without_pixels(demo, tmp_path):
+    """The other pictures of the same batch are still made."""
+    (tmp_path / 'in').mkdir()
+    for i in range(3):
+        write_picture(tmp_path / 'in' / f'{i}.png', seed=i)
+    boxes = {'0.png': [20, 30, 60, 120], '1.png': [20, 30, 0.5, 0.5], '2.png': [20, 30, 60, 120]}
+    (tmp_path / 'boxes.json').write_text(json.dumps(boxes))
+    with pytest.raises(UserError, match='1 of 3 pictures could not be used: 1.png.*no pixel'):
+        demo('--input', tmp_path / 'in', '--bbox_file', tmp_path / 'boxes.json')
+    assert {p.name for p in (tmp_path / 'out').iterdir()} == {'0', '2'}
+
+
+@pytest.mark.skipif(sys.platform != 'linux', reason='other systems have no such names')
+def test_name_that_is_no_text(demo, tmp_path):
+    """Names of files on Linux are bytes, which need not be UTF-8."""
+    path = tmp_path / os.fsdecode(b'caf\xe9.jpg')
+    write_picture(tmp_path / 'photo.jpg').rename(path)
+    for _ in range(2):
+        assert demo('--input', path, '--bbox', 'full', '--stage', 'lixel') == 0
+    folder, = (tmp_path / 'out').iterdir()
+    assert folder.name == path.stem
+    assert json.loads((folder / 'result.json').read_text(encoding='utf-8'))['source'] == str(path)
+
+
 def test_settings_behind_the_boxes(demo, tmp_path):
     """argparse hands everything after --bbox to it: settings among it are told apart."""
     demo('--bbox', 20, 30, 60, 120, 'test_batch_size=1', '--bbox', 'full')
@@ -171,7 +197,8 @@ def test_sizes_of_pictures(demo, tmp_path, height, width):
     ('', 'where are the people'), ('--bbox 1 2 3', 'four numbers'), ('--bbox 500 2 3 4', 'outside'),
     ('--bbox 1 2 0 4', 'no area'), ('--bbox 60 70 170 220', 'xyxy'), ('--bbox full --detect', 'give one of them'),
     ('--bbox full --root_depth 0.3', 'at least 1.1 m'), ('--bbox full --root_depth 3 4', '2 numbers for 1 people'),
-    ('--bbox full --focal 0', 'positive'), ('--bbox full --focal 1 2 3', 'takes one number'),
+    ('--bbox full --focal 0', 'positive'), ('--bbox full --focal 1e308', 'positive'),
+    ('--bbox full --smooth gaussian', 'for videos'), ('--bbox full --focal 1 2 3', 'takes one number'),
     ('--bbox full --left', 'is for hands'), ('--bbox_file nothing.json', 'cannot be read')])
 def test_mistakes_write_nothing(demo, tmp_path, options, told):
     with pytest.raises(UserError, match=told) as caught:

@@ -39,6 +39,8 @@ def test_names(tmp_path):
     assert free_name(tmp_path, 'photo', '/c/photo.jpg') == 'photo_3'
     (tmp_path / 'mine').mkdir()
     assert free_name(tmp_path, 'mine', '/a/mine.jpg') == 'mine_2'  # no results of ours: left alone
+    for name, clean in (('.', 'picture'), ('..', 'picture'), ('.hidden', 'hidden'), ('a.b', 'a.b')):
+        assert free_name(tmp_path, name, '/a/x.jpg') == clean
     write(tmp_path, 'photo', '/a/photo.jpg', 'again')
     assert json.loads((tmp_path / 'photo' / 'result.json').read_text())['text'] == 'again'
 

@@ -65,11 +65,18 @@ def test_same_box_in_both_formats():
 @pytest.mark.parametrize('box, told', [
     ([10, 20, 0, 60], 'no area'), ([10, 20, -5, 60], 'no area'), ([200, 20, 30, 60], 'outside'),
     ([-50, 20, 30, 60], 'outside'), ([10, 20, 30], 'four numbers'), (['a', 1, 2, 3], 'four numbers'),
-    ([10, 20, float('nan'), 60], 'four numbers'), ([50, 30, 90, 95], 'corners'), ('half', 'four numbers')])
+    ([10, 20, float('nan'), 60], 'four numbers'), ([0, 0, 1e30, 1e30], 'four numbers'),
+    ([10 ** 400, 0, 5, 5], 'four numbers'), ([10, 10, 0.5, 0.5], 'no pixel'), ([99.5, 10, 50, 50], 'no pixel'),
+    ([-49.5, 10, 50, 50], 'no pixel'), ([50, 30, 90, 95], 'corners'), ('half', 'four numbers')])
 def test_wrong_boxes(box, told):
     with pytest.raises(UserError, match=told) as caught:
         check_box(box, 100, 100)
     assert '\n' not in str(caught.value)
+
+
+def test_picture_of_one_pixel_has_no_person():
+    with pytest.raises(UserError, match='no pixel'):
+        check_box('full', 1, 1)
 
 
 def test_explicit_format_settles_the_doubt():
@@ -87,16 +94,17 @@ def test_person_shaped():
     ({'a.jpg': [[1, 2, 3, 4], [5, 6, 7, 8]], 'b.jpg': [9, 9, 9, 9]},
      {'a.jpg': [[1, 2, 3, 4], [5, 6, 7, 8]], 'b.jpg': [[9, 9, 9, 9]]}),
     ({'a.jpg': {'bbox': [1, 2, 3, 4], 'note': 'x'}, '7': 'full'}, {'a.jpg': [[1, 2, 3, 4]], '7': ['full']}),
-    ([[[1, 2, 3, 4]], [], None, [[5, 6, 7, 8]]], {'0': [[1, 2, 3, 4]], '1': [], '2': [], '3': [[5, 6, 7, 8]]}),
+    ([[[1, 2, 3, 4]], [], None, [[5, 6, 7, 8]]], {0: [[1, 2, 3, 4]], 1: [], 2: [], 3: [[5, 6, 7, 8]]}),
     ([{'image': 'a.jpg', 'bbox': [1, 2, 3, 4]}, {'image': 'a.jpg', 'bbox': [5, 6, 7, 8]}, {'frame': 3, 'bbox': 'full'}],
-     {'a.jpg': [[1, 2, 3, 4], [5, 6, 7, 8]], '3': ['full']})])
+     {'a.jpg': [[1, 2, 3, 4], [5, 6, 7, 8]], 3: ['full']})])
 def test_box_files(tmp_path, content, expected):
     path = tmp_path / 'boxes.json'
     path.write_text(json.dumps(content))
     assert read_box_file(path) == expected
 
 
-@pytest.mark.parametrize('text', ['no json', '3', '{"a.jpg": 5}', '{"a.jpg": {"box": [1, 2, 3, 4]}}'])
+@pytest.mark.parametrize('text', ['no json', '3', '{"a.jpg": 5}', '{"a.jpg": {"box": [1, 2, 3, 4]}}',
+                                  '[{"frame": "x", "bbox": "full"}]', '[' * 100000])
 def test_wrong_box_files(tmp_path, text):
     path = tmp_path / 'boxes.json'
     path.write_text(text)
@@ -115,6 +123,20 @@ def test_folder_reads_on_past_bad_pictures(tmp_path):
     assert [p.path.name for p in found] == ['a.png', 'c.png']
     assert [len(p.boxes) for p in found] == [1, 1]
     assert len(failed) == 2 and 'b.png' in failed[0] and 'bad.jpg' in failed[1]
+
+
+def test_numbers_as_names_of_pictures(tmp_path):
+    """In a folder "1" is the picture 1.png, not the second one; a list goes by the order, a video by its frames."""
+    for name in ('1.png', '2.png', '3.png'):
+        cv2.imwrite(str(tmp_path / name), gradient(50, 40))
+    boxes = {str(n): [[n, n, 20, 30]] for n in (1, 2, 3)}
+    named = list(read_pictures(find_inputs(tmp_path), BoxSource(table=boxes), []))
+    assert [p.boxes[0][0] for p in named] == [1, 2, 3]
+    (tmp_path / 'list.json').write_text(json.dumps([[[n, n, 20, 30]] for n in (7, 8, 9)]))
+    listed = list(read_pictures(find_inputs(tmp_path), BoxSource(table=read_box_file(tmp_path / 'list.json')), []))
+    assert [p.boxes[0][0] for p in listed] == [7, 8, 9]
+    frames = BoxSource(table={'2': [[2, 2, 20, 30]]})
+    assert [len(frames(Path('2.mp4'), number, gradient(50, 40))) for number in range(4)] == [0, 0, 1, 0]
 
 
 def test_whole_wide_picture_is_warned_about():

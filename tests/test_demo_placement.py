@@ -121,6 +121,7 @@ def test_translation_reproduces_the_mesh():
 
 def test_wrong_cameras():
     for wrong in ({'focal': (0, 5)}, {'focal': (np.nan, 5)}, {'princpt': (np.inf, 0)}, {'root_depth': 0.5},
-                  {'root_depth': -3}):
+                  {'root_depth': -3}, {'root_depth': np.nan}, {'root_depth': 1e300}, {'focal': (1e308, 1e308)},
+                  {'focal': (1e-9, 1e-9)}, {'princpt': (1e30, 0)}):
         with pytest.raises(UserError, match='must be'):
             check_camera(**{'focal': None, 'princpt': None, 'root_depth': None, 'box_size_m': 2.} | wrong)

@@ -143,6 +143,17 @@ def test_motion_file(clip):
         np.testing.assert_allclose(root, data['param_joints_cam'][mine, 0], atol=1e-4)
 
 
+def test_broken_video_says_how_much_was_read(tmp_path, capsys):
+    whole = write_video(tmp_path / 'clip.avi', 12).read_bytes()
+    (tmp_path / 'clip.avi').write_bytes(whole[:len(whole) // 2])
+    snapshot = write_snapshot(tmp_path / 'tiny.pth.tar')
+    assert main(['--gpu', 'cpu', '--snapshot', str(snapshot), '--output', str(tmp_path / 'out'), '--input',
+                 str(tmp_path / 'clip.avi'), '--bbox', 'full', '--stage', 'lixel']) == 0
+    count = len(json.loads((tmp_path / 'out' / 'clip' / 'result.json').read_text())['frames'])
+    assert 0 < count < 12
+    assert f'clip.avi: only {count} of the 12 frames' in capsys.readouterr().out
+
+
 def test_nobody_in_a_video(tmp_path):
     path = write_video(tmp_path / 'clip.avi', 2)
     snapshot = write_snapshot(tmp_path / 'tiny.pth.tar')

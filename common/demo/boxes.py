@@ -5,24 +5,27 @@ from pathlib import Path
 import numpy as np
 
 from common.errors import UserError
+from common.utils.preprocessing import process_bbox
 
 FORMATS = ('xywh', 'xyxy')
 FULL = 'full'
+LARGEST = 1e6  # pixels; no number of a box is larger
 
 
 def check_box(box, width, height, box_format=None, where='--bbox'):
     """One box of four numbers in pixels, or 'full' for the whole picture -> (4,) float32 xywh in pixels.
 
     A box may reach over the border. `box_format` is 'xywh', 'xyxy' (corners), or None: xywh, but refused when the
-    numbers look like corners. UserError too if they are not four finite numbers, have no area, or lie outside.
+    numbers look like corners. UserError too if they are not four numbers of a sane size, have no area, lie outside, or
+    reach no pixel of the picture.
     """
     if isinstance(box, str) and box == FULL:
-        return np.array([0, 0, width, height], np.float32)
+        return _with_pixels(np.array([0, 0, width, height], np.float64), width, height, where)
     try:
         values = np.array(box, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         values = np.empty(0)
-    if values.shape != (4,) or not np.isfinite(values).all():
+    if values.shape != (4,) or not (np.abs(values) <= LARGEST).all():  # NaN is not
         raise UserError(f'{where}: a box is four numbers in pixels, x y {"x2 y2" if box_format == "xyxy" else "w h"}, '
                         f'not {_text(box)}')
     if box_format == 'xyxy':
@@ -40,6 +43,15 @@ def check_box(box, width, height, box_format=None, where='--bbox'):
     if box_format is None and fits_as_corners and (x + w > 1.02 * width or y + h > 1.02 * height):
         raise UserError(f'{where}: {_text(box)} looks like corners x1 y1 x2 y2 (as x y w h it leaves the picture of '
                         f'{width} x {height} pixels): add --bbox_format xyxy, or xywh if it is right as it is')
+    return _with_pixels(values, width, height, where)
+
+
+def _with_pixels(values, width, height, where):
+    """The (4,) xywh box as float32. UserError if too little of it, or of its mirror image (left hands are seen
+    mirrored), lies in the picture to cut anything out."""
+    x, y, w, h = values
+    if any(process_bbox(box, width, height) is None for box in (values, (width - x - w, y, w, h))):
+        raise UserError(f'{where}: {_text(values.tolist())} covers no pixel of the picture of {width} x {height}')
     return values.astype(np.float32)
 
 
@@ -49,7 +61,7 @@ def person_shaped(box):
 
 
 def read_box_file(path):
-    """A JSON file of boxes as {picture name or frame number: list of boxes}.
+    """A JSON file of boxes as {picture name (text) or place in the list or video (int): list of boxes}.
 
     Layouts: `{"photo.jpg": [[x, y, w, h], ...]}`; the same with frame numbers ("0", "17") for a video; a list of such
     lists, one per frame; or a list of `{"image": "photo.jpg", "bbox": [x, y, w, h]}` (or "frame": 17). A box may be a
@@ -59,7 +71,7 @@ def read_box_file(path):
         data = json.loads(Path(path).read_text(encoding='utf-8'))
     except OSError as error:
         raise UserError(f'--bbox_file {path}: cannot be read ({error.strerror})') from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f'--bbox_file {path}: not a JSON file ({error})') from error
     if isinstance(data, dict):
         return {str(key): _boxes(value, f'{path}, "{key}"') for key, value in data.items()}
@@ -68,11 +80,18 @@ def read_box_file(path):
     table = {}
     for number, item in enumerate(data):
         if isinstance(item, dict) and ('image' in item or 'frame' in item):
-            key = str(item.get('image', item.get('frame')))
+            key = str(item['image']) if 'image' in item else _frame_number(item['frame'], f'{path}, entry {number}')
             table.setdefault(key, []).extend(_boxes(item, f'{path}, entry {number}'))
         else:
-            table[str(number)] = _boxes(item or [], f'{path}, entry {number}')
+            table[number] = _boxes(item or [], f'{path}, entry {number}')
     return table
+
+
+def _frame_number(value, where):
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise UserError(f'{where}: "frame" is a number counted from 0, not {value!r}') from error
 
 
 def _boxes(value, where):
@@ -93,4 +112,4 @@ def _boxes(value, where):
 def _text(box):
     if isinstance(box, str):
         return box
-    return ' '.join(f'{v:g}' if isinstance(v, int | float) else str(v) for v in np.ravel(np.array(box, object)))
+    return ' '.join(f'{v:g}' if isinstance(v, float) else str(v)[:20] for v in np.ravel(np.array(box, object)))

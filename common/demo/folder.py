@@ -11,12 +11,18 @@ from common.errors import UserError
 RECORD = 'result.json'
 
 
+def printable(path):
+    """A path as text that every terminal takes: what is no UTF-8 in a file's name is written as an escape."""
+    return str(path).encode(errors='backslashreplace').decode()
+
+
 def free_name(parent, name, source, taken=()):
     """A folder name for the results of the file `source`: `name`, or `name_2`, `name_3`, ... if that one is taken.
 
     A folder whose result.json names the same source is a former run's and may be replaced; one of another source, one
-    that holds no result, and the names in `taken` may not.
+    that holds no result, and the names in `taken` may not. Dots at the ends go: `.` and `..` are no names.
     """
+    name = name.strip('.') or 'picture'
     number = 1
     while True:
         candidate = name if number == 1 else f'{name}_{number}'

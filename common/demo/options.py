@@ -2,6 +2,7 @@
 from common.demo.boxes import FORMATS, FULL
 from common.demo.detector import DETECTORS
 from common.demo.smoothing import METHODS
+from common.demo.sources import is_video
 from common.errors import UserError
 
 JOINT_SETS = ('all', 'smpl', 'h36m', 'coco')
@@ -60,6 +61,8 @@ def check_options(args):
     elif not given:
         raise UserError(f'where are the people in {args.input}? Give boxes, as in: {EXAMPLE} (or --bbox_file FILE, '
                         '--detect, or --bbox full for the whole picture)')
+    if args.smooth and not is_video(args.input or ''):
+        raise UserError('--smooth is for videos')
     if args.focal is not None and len(args.focal) > 2:
         raise UserError('--focal takes one number, or two for x and y, in pixels')
     if args.detector_weights and not args.detect:

@@ -25,7 +25,8 @@ def write_picture(folder, image, people, camera, joints, faces, origin):
             place.mkdir()
         _write_person(place, image, person, number, camera, faces, rendered=len(people) > 1)
     write_image(folder / 'overview.jpg', overview(image, overlays, people, joints, faces))
-    (folder / 'result.json').write_text(json_text(origin, camera, joints, people), encoding='utf-8')
+    text = json_text(origin, camera, joints, people)
+    (folder / 'result.json').write_text(text, encoding='utf-8', errors='backslashreplace')  # odd names of files
     write_npz(folder / 'result.npz', origin, camera, joints, faces, people)
 
 

@@ -13,6 +13,8 @@ import numpy as np
 from common.errors import UserError
 
 DEFAULT_FOCAL = 1500.  # pixels; the normalised focal length of the paper's experiments
+FOCAL_RANGE = 1., 1e6  # pixels; beyond, float32 coordinates lose their meaning
+MAX_DEPTH = 1e5  # metres, for the same reason
 MIN_DEPTH_PARTS = 0.05  # a person's nearest point stays this part of the body's box in front of the camera
 
 
@@ -56,11 +58,11 @@ def focal_from_box(crop_box, depth, box_size_m):
 
 def check_camera(focal, princpt, root_depth, box_size_m):
     """UserError unless the given values (None: not given) can be a camera."""
-    if focal is not None and not (np.isfinite(focal).all() and np.min(focal) > 0):
-        raise UserError('--focal must be positive, in pixels (1500 if not given)')
-    if princpt is not None and not np.isfinite(princpt).all():
-        raise UserError('--princpt must be two finite numbers, in pixels')
+    if focal is not None and not (np.min(focal) >= FOCAL_RANGE[0] and np.max(focal) <= FOCAL_RANGE[1]):
+        raise UserError('--focal must be a positive number of pixels, from 1 to 1000000 (1500 if not given)')
+    if princpt is not None and not (np.abs(princpt) <= FOCAL_RANGE[1]).all():
+        raise UserError('--princpt must be two finite numbers of pixels, at most 1000000')
     nearest = (0.5 + MIN_DEPTH_PARTS) * box_size_m
-    if root_depth is not None and not (np.isfinite(root_depth) and root_depth >= nearest):
-        raise UserError(f'--root_depth must be at least {nearest:g} m (in metres, from the camera to the root joint): '
-                        'nearer, a part of the mesh lies behind the camera')
+    if root_depth is not None and not (nearest <= root_depth <= MAX_DEPTH):
+        raise UserError(f'--root_depth must be at least {nearest:g} m (from the camera to the root joint: nearer, a '
+                        f'part of the mesh lies behind the camera) and at most {MAX_DEPTH:g} m')

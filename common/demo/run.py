@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from common.demo.folder import free_name, whole_folder
+from common.demo.folder import free_name, printable, whole_folder
 from common.demo.people import choose_camera, place
 from common.demo.pictures import write_picture
 from common.demo.placement import check_camera
@@ -87,7 +87,7 @@ def pictures(paths, boxes_of, predictor, settings):
     seconds = time.perf_counter() - started
     if used:
         print(f'{len(used)} picture{"s" * (len(used) > 1)}, people: {people_done}, {seconds:.1f} s of which '
-              f'{predictor.network_time:.1f} s in the network, results: {", ".join(map(str, used[:5]))}'
+              f'{predictor.network_time:.1f} s in the network, results: {", ".join(map(printable, used[:5]))}'
               f'{" ..." * (len(used) > 5)}')
     if failed:
         raise UserError(f'{len(failed)} of {len(paths)} pictures could not be used: {"; ".join(failed)}'

@@ -6,6 +6,7 @@ import cv2
 import numpy as np
 
 from common.demo.boxes import FULL, check_box, person_shaped
+from common.demo.folder import printable
 from common.demo.images import IMAGE_SUFFIXES, read_image
 from common.errors import UserError
 
@@ -46,11 +47,14 @@ class BoxSource:
         boxes = [check_box(box, width, height, self.box_format, where) for box in found]
         for given, box in zip(found, boxes, strict=True):
             if given == FULL and not person_shaped(box):
-                self.warn(f'{path.name}: the whole picture is no box around one person; expect a poor mesh')
+                self.warn(f'{printable(path.name)}: the whole picture is no box around one person; expect a poor mesh')
         return boxes
 
     def _lookup(self, path, number):
-        for key in (str(number), str(path), path.name, path.stem):
+        # Pictures may be called 1.jpg, 2.jpg: for them "1" is a name. In a video it is a frame, and the name of the
+        # file without its suffix, which could be a number too, says nothing.
+        names = (str(path), path.name)
+        for key in (number, str(number), *names) if is_video(path) else (*names, path.stem, number):
             if key in self.table:
                 return self.table[key]
         return []

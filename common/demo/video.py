@@ -4,7 +4,7 @@ import json
 import numpy as np
 from tqdm import tqdm
 
-from common.demo.folder import free_name, whole_folder
+from common.demo.folder import free_name, printable, whole_folder
 from common.demo.record import header, person_arrays, person_entry
 from common.demo.run import origin_of
 from common.demo.sequence import Sequence
@@ -24,7 +24,7 @@ def video(path, boxes_of, predictor, settings):
     name = free_name(settings.output, path.stem, path.resolve())
     with whole_folder(settings.output, name) as folder:
         sequence = Sequence(predictor.human_model, folder)
-        empty = predict(clip, boxes_of, predictor, sequence)
+        count, empty = predict(clip, boxes_of, predictor, sequence)
         if not sequence.frames:
             raise UserError(f'{path.name}: no person in any frame, by the boxes given or found')
         if settings.smooth:
@@ -32,15 +32,18 @@ def video(path, boxes_of, predictor, settings):
         write_results(folder, clip, sequence, empty, predictor, settings)
         sequence.meshes.close()
     people = len(set(sequence.people))
-    print(f'{clip.frames} frames, {len(empty)} of them without people, people: {people}, '
-          f'{predictor.network_time:.1f} s in the network, results: {settings.output / name}')
+    if count < clip.frames:
+        print(f'{printable(path.name)}: only {count} of the {clip.frames} frames that the file states can be read')
+    print(f'{count} frames, {len(empty)} of them without people, people: {people}, '
+          f'{predictor.network_time:.1f} s in the network, results: {printable(settings.output / name)}')
     return 0
 
 
 def predict(clip, boxes_of, predictor, sequence):
-    """Fill the sequence with everybody in every frame; returns the numbers of the frames without people."""
+    """Fill the sequence with everybody in every frame; returns the number of frames that could be
+    read, and the numbers of those without people."""
     tracker = Tracker() if boxes_of.detector is not None else None
-    empty = []
+    count, empty = 0, []
     with tqdm(total=clip.frames, unit='image', desc='network', delay=0.5) as bar:
         for picture, predictions in predictor.stream(clip.pictures(boxes_of)):
             numbers = tracker(picture.number, picture.boxes) if tracker else range(len(predictions))
@@ -48,8 +51,9 @@ def predict(clip, boxes_of, predictor, sequence):
                 sequence.append(picture.number, number, prediction)
             if not predictions:
                 empty.append(picture.number)
+            count += 1
             bar.update()
-    return empty
+    return count, empty
 
 
 def write_results(folder, clip, sequence, empty, predictor, settings):

@@ -14,7 +14,7 @@ class FrameRecord(contextlib.AbstractContextManager):
     """result.json of a video: the header, and `frames`, a list of {frame, people}."""
 
     def __init__(self, path, head):
-        self._file = open(path, 'w', encoding='utf-8')
+        self._file = open(path, 'w', encoding='utf-8', errors='backslashreplace')
         self._file.write(compact(head).rstrip()[:-1].rstrip() + ',\n "frames": [')
         self._first = True
 
