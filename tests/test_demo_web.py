@@ -117,6 +117,18 @@ def test_limits(ask, monkeypatch):
     assert ask('POST', '/elsewhere', b'x')[0] == 404
 
 
+def test_refused_uploads_hear_why(ask, server, monkeypatch):
+    """Also when the body does not fit into the buffers of the connection."""
+    body = bytes(20_000_000)
+    monkeypatch.setattr(server, 'waiting', threading.BoundedSemaphore(1))
+    with server.waiting:
+        status, content, _ = ask('POST', '/predict', body, boxes='1,1,40,40')
+    assert status == 503 and 'too many requests' in json.loads(content)['error']
+    monkeypatch.setattr(web, 'MAX_BYTES', 1_000_000)
+    status, content, _ = ask('POST', '/predict', body, boxes='1,1,40,40')
+    assert status == 413 and '1 MB at most' in json.loads(content)['error']
+
+
 def test_sizes_from_headers():
     for suffix in ('.jpg', '.png'):
         assert picture_size(jpeg(70, 50, suffix)) == (50, 70)

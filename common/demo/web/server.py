@@ -26,6 +26,7 @@ PAGES = {'/': 'index.html', **{f'/{name}': name for name in (
 TYPES = {'.html': 'text/html; charset=utf-8', '.css': 'text/css', '.js': 'text/javascript', '.jpg': 'image/jpeg',
          '.json': 'application/json', '.obj': 'model/obj', '.bin': 'application/octet-stream'}
 MAX_BYTES = 25_000_000
+DISCARDED_BYTES = 8 * MAX_BYTES  # of a refused picture that are read; who sends more is cut off
 MAX_WAITING = 8  # requests that may wait for the network at a time
 SECONDS = 30  # after which a client that sends or takes nothing is dropped
 
@@ -93,13 +94,22 @@ class Handler(BaseHTTPRequestHandler):
             self._error(HTTPStatus.LENGTH_REQUIRED, 'the length of the picture is missing')
         elif int(length) > MAX_BYTES:
             self._error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f'a picture may have {MAX_BYTES // 10**6} MB at most')
+            self._discard(int(length))
         elif not self.server.waiting.acquire(blocking=False):
             self._error(HTTPStatus.SERVICE_UNAVAILABLE, 'too many requests at once, try again in a moment')
+            self._discard(int(length))
         else:
             try:
                 self._predict(self.rfile.read(int(length)), parse_qs(address.query))
             finally:
                 self.server.waiting.release()
+
+    def _discard(self, length):
+        """Read a body that was refused, up to a bound: a browser cut off in the middle of sending would report a broken
+        connection in place of our answer."""
+        length = min(length, DISCARDED_BYTES)
+        while length > 0 and (part := self.rfile.read(min(length, 1 << 16))):
+            length -= len(part)
 
     def _predict(self, data, query):
         try:
