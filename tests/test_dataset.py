@@ -1,9 +1,11 @@
 """Packed lists and mixtures of data sets."""
 import pickle
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+from torch.utils.data import DataLoader
 
 from data.dataset import MultipleDatasets, PackedList, sample_rng
 from data.sample import Camera, Fit, Sample
@@ -60,6 +62,39 @@ def test_packed_list_needs_less_than_a_third_of_the_memory():
 def test_packed_list_survives_being_sent_to_another_process():
     packed = pickle.loads(pickle.dumps(PackedList([sample(0), sample(1)])))
     assert packed[1].ann_id == 1
+
+
+MEMORY = Path('/proc/self/smaps_rollup')
+
+
+class PrivateMemory:
+    """Item i reads the i-th tenth of a list and is the private memory, bytes, of the process that read it."""
+
+    def __init__(self, items):
+        self.items = items
+
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, i):
+        share = len(self.items) // 10
+        for j in range(i * share, (i + 1) * share):
+            self.items[j]
+        return 1024 * sum(int(line.split()[1]) for line in MEMORY.read_text().splitlines() if line[:7] == 'Private')
+
+
+@pytest.mark.skipif(not MEMORY.exists(), reason='the system does not tell how much memory is private')
+def test_workers_share_a_packed_list():
+    """Reading all of it copies none of it; a plain list is copied page by page, as its objects count references."""
+    rng = np.random.default_rng(0)
+    plain = [rng.bytes(5000) for _ in range(4000)]
+    packed = PackedList(plain)
+
+    def growth(items):
+        sizes = [int(size) for size in DataLoader(PrivateMemory(items), batch_size=None, num_workers=1)]
+        return (sizes[-1] - sizes[0]) / packed.nbytes
+
+    assert growth(packed) < .1 < .5 < growth(plain)
 
 
 class Numbers:
