@@ -54,8 +54,11 @@ def test_weights_file(tmp_path):
     boxes = detector.Detector(name, tmp_path / 'w.pth', threshold=0.)(np.zeros((64, 64, 3), np.uint8))
     assert all(box.shape == (4,) and (box[2:] > 0).all() for box in boxes)
     (tmp_path / 'bad.pth').write_text('<html>')
+    (tmp_path / 'text.pth').write_text('hello')
     torch.save({'a': torch.zeros(1)}, tmp_path / 'other.pth')
-    for file, told in (('bad.pth', 'not a file of PyTorch weights'), ('other.pth', 'not the weights of'),
+    torch.save(dict.fromkeys(net.state_dict(), 1.), tmp_path / 'numbers.pth')
+    for file, told in (('bad.pth', 'not a file of PyTorch weights'), ('text.pth', 'not a file of PyTorch weights'),
+                       ('other.pth', 'not the weights of'), ('numbers.pth', 'not the weights of'),
                        ('none.pth', 'cannot be read')):
         with pytest.raises(UserError, match=told):
             detector.Detector(name, tmp_path / file)

@@ -1,5 +1,4 @@
 """Person boxes by a torchvision detector (trained on COCO), for those who have none."""
-import pickle
 from urllib.error import URLError
 
 import numpy as np
@@ -63,12 +62,12 @@ def _read_weights(path, net, name):
         state = torch.load(path, map_location='cpu', weights_only=True)
     except OSError as error:
         raise UserError(f'--detector_weights {path}: cannot be read ({error.strerror})') from error
-    except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
+    except Exception as error:  # whatever PyTorch's reader makes of other files: KeyError of a text, for one
         raise UserError(f'--detector_weights {path}: not a file of PyTorch weights') from error
     expected = net.state_dict()
     if isinstance(state, dict):
         state = {k: v for k, v in expected.items() if k.endswith('num_batches_tracked')} | state
     if not isinstance(state, dict) or set(state) != set(expected) or any(
-            state[k].shape != v.shape for k, v in expected.items()):
+            getattr(state[k], 'shape', None) != v.shape for k, v in expected.items()):
         raise UserError(f'--detector_weights {path}: not the weights of {name} (--detector names the other one)')
     return state
