@@ -4,8 +4,8 @@
 #     bash requirements.sh            # or: PYTHON=/path/to/python bash requirements.sh
 #     bash requirements.sh test       # also what the tests need
 #
-# A torch that is already there stays (builds differ by CUDA version), and so does an OpenCV 5 of any flavour
-# (opencv-python, -headless and -contrib all install the same module, and would overwrite each other).
+# A torch that is already there stays (builds differ by CUDA version) unless it is too old, and so does an OpenCV 5 of
+# any flavour (opencv-python, -headless and -contrib all install the same module, and would overwrite each other).
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 python="${PYTHON:-$(command -v python || command -v python3 || true)}"
@@ -33,19 +33,34 @@ then
 fi
 
 wanted="$("$python" - "$here/requirements.txt" <<'SELECT'
+import importlib.metadata
 import importlib.util
 import pathlib
 import re
 import sys
 
-keep = {name for name in ('torch', 'torchvision') if importlib.util.find_spec(name)}
+
+def numbers(version):
+    return [int(number) for number in re.findall(r'\d+', version)[:2]]
+
+
+lines = pathlib.Path(sys.argv[1]).read_text().splitlines()
+keep = set()
+for line in lines:
+    name, _, oldest = line.partition('>=')
+    if name in ('torch', 'torchvision') and importlib.util.find_spec(name):
+        try:
+            if numbers(importlib.metadata.version(name)) >= numbers(oldest):
+                keep.add(name)
+        except importlib.metadata.PackageNotFoundError:  # a build of its own, without a record
+            keep.add(name)
 try:
     import cv2
     if int(cv2.__version__.split('.')[0]) >= 5:
         keep.add('opencv-python-headless')
 except Exception:  # absent, or present but broken: both are put right by installing it
     pass
-for line in pathlib.Path(sys.argv[1]).read_text().splitlines():
+for line in lines:
     name = re.match(r'[A-Za-z0-9_-]*', line)[0]
     if name and name not in keep:
         print(line)
