@@ -92,6 +92,7 @@ class Config:
     grad_accum: int = 1  # batches that make up one step of the optimiser
     train_batch_size: int = 16  # samples per GPU and batch
     test_batch_size: int = 16  # samples per GPU and batch
+    freeze_pose: bool = False  # lixel stage: train the mesh half alone, on PoseNet as it is
     freeze_bn: bool = False  # param stage: keep the frozen networks' BatchNorm as it is (published: it moves)
     sync_bn: bool = False  # DistributedDataParallel: BatchNorm over all processes
     # Machine

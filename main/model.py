@@ -16,13 +16,16 @@ class Model(nn.Module):
         human_model: HumanModel (its tensors follow the device, and never enter a state dict).
         stage: 'lixel' trains all but the parameter regressor, 'param' the regressor alone on the frozen rest.
         resnet_type, resnet_width, head_width, hm_shape, sigma: see Config.
-        normal_loss_weight, heatmap_loss_weight, orig_joint_loss, freeze_bn: see Config.
+        normal_loss_weight, heatmap_loss_weight, orig_joint_loss, freeze_bn, freeze_pose: see
+            Config.
     """
 
     def __init__(self, human_model, stage, resnet_type=50, resnet_width=64, head_width=256, hm_shape=(64, 64, 64),
-                 sigma=2.5, normal_loss_weight=0.1, heatmap_loss_weight=0., orig_joint_loss=True, freeze_bn=False):
+                 sigma=2.5, normal_loss_weight=0.1, heatmap_loss_weight=0., orig_joint_loss=True, freeze_bn=False,
+                 freeze_pose=False):
         super().__init__()
         self.stage, self.sigma, self.freeze_bn = stage, sigma, freeze_bn
+        self.freeze_pose = freeze_pose and stage == 'lixel'
         self.pose_only = False  # lixel stage: train the pose half alone (set per epoch by the trainer)
         self.normal_loss_weight, self.heatmap_loss_weight = normal_loss_weight, heatmap_loss_weight
         self.orig_joint_loss = orig_joint_loss
@@ -46,15 +49,20 @@ class Model(nn.Module):
     @property
     def trainable_modules(self):
         """The modules whose parameters the optimiser of this stage gets."""
-        return self.lixel_modules if self.stage == 'lixel' else [self.param_regressor]
+        if self.stage == 'param':
+            return [self.param_regressor]
+        return self.lixel_modules[2:] if self.freeze_pose else self.lixel_modules
 
     def train(self, mode=True):
         """Train mode; the frozen nets of the param stage too (their BatchNorm averages move, as in the published
-        training), unless `freeze_bn` asks for them to stay as they are."""
+        training), unless `freeze_bn` asks for them to stay as they are; so do those of `freeze_pose`."""
         super().train(mode)
         if mode and self.stage == 'param' and self.freeze_bn:
-            for module in self.lixel_modules:
-                module.eval()
+            still = self.lixel_modules
+        else:
+            still = self.lixel_modules[:2] if self.freeze_pose else []
+        for module in still:
+            module.eval()
         return self
 
     def predict_joints(self, img):
@@ -98,14 +106,15 @@ class Model(nn.Module):
         if train_lixels and self.pose_only:
             _, joint, logps = self.predict_joints(inputs['img'])
             return self.joint_losses(joint, logps, targets, meta_info)
-        with torch.set_grad_enabled(train_lixels):
+        with torch.set_grad_enabled(train_lixels and not self.freeze_pose):
             stem, joint, logps = self.predict_joints(inputs['img'])
+        with torch.set_grad_enabled(train_lixels):
             mesh = self.predict_mesh(stem, joint)
         with torch.autocast(mesh.device.type, enabled=False):
             joint_from_mesh = self.human_model.joint_regressor.to(mesh.dtype) @ mesh
         if train_lixels:
-            return {**self.joint_losses(joint, logps, targets, meta_info),
-                    **self.mesh_losses(mesh, joint_from_mesh, targets, meta_info)}
+            losses = {} if self.freeze_pose else self.joint_losses(joint, logps, targets, meta_info)
+            return {**losses, **self.mesh_losses(mesh, joint_from_mesh, targets, meta_info)}
         if mode == 'train':
             return self.param_losses(*self.predict_params(joint_from_mesh), targets, meta_info)
         out = {'joint_coord_img': joint, 'mesh_coord_img': mesh}
@@ -168,7 +177,7 @@ def get_model(cfg, human_model, mode):
             ImageNet unless `pretrained_backbone` is false (UserError when the weights cannot be had).
     """
     same = ('resnet_type', 'resnet_width', 'head_width', 'sigma', 'normal_loss_weight', 'heatmap_loss_weight',
-            'orig_joint_loss', 'freeze_bn')
+            'orig_joint_loss', 'freeze_bn', 'freeze_pose')
     values = {key: getattr(cfg, key) for key in same}
     model = Model(human_model, cfg.stage, hm_shape=tuple(cfg.output_hm_shape), **values)
     if mode == 'train' and cfg.stage == 'lixel' and not cfg.continue_train and cfg.pretrained_backbone:

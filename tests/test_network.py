@@ -179,6 +179,18 @@ def test_pose_only_epochs_leave_the_mesh_half_alone(tiny_model):
     assert trained == {'pose_backbone', 'pose_net'}
 
 
+def test_frozen_pose_half_stays_bit_identical_while_the_mesh_half_trains(tiny_model):
+    net = tiny_model('freeze_pose=true').train()
+    before = {k: v.clone() for k, v in net.state_dict().items()}
+    losses = net(*batch(net), 'train')
+    assert set(losses) == {'mesh_fit', 'mesh_joint_fit', 'mesh_joint_orig', 'mesh_normal', 'mesh_edge'}
+    sum(v.mean() for v in losses.values()).backward()
+    trained = {n.split('.')[0] for n, p in net.named_parameters() if p.grad is not None}
+    assert trained == {'pose2feat', 'mesh_backbone', 'mesh_net'}
+    moved = {k.split('.')[0] for k, v in net.state_dict().items() if not torch.equal(v, before[k])}
+    assert moved == trained
+
+
 def test_param_stage_trains_the_regressor_alone_and_moves_batchnorm_unless_frozen(tiny_model):
     for frozen in (False, True):
         net = tiny_model('stage=param', f'freeze_bn={frozen}').train()
