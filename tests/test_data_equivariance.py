@@ -127,23 +127,24 @@ def test_pose_parameters_give_the_mesh_target(name, datasets):
         np.testing.assert_allclose(joints, got['fit_joint_cam'], atol=1e-4)
 
 
-@pytest.mark.parametrize('name', WITH_JOINTS)
+@pytest.mark.parametrize('name', [*WITH_JOINTS, 'PW3D'])
 def test_flipping_the_mirror_image_gives_the_original(name, datasets, monkeypatch):
     """Flip twice: picture, joints, masks and pose of a mirrored sample, flipped, are those of the sample itself."""
     data = datasets[name]
     sample = centred(data.samples[first_with(data, lambda s: s.fit is not None)])
-    order, width = data.joint_set.flip_order(), sample.img_shape[1]
+    width = sample.img_shape[1]
     img = data.load_image(sample)
     body_order = data.human_model.joint_set.flip_order()[:24]
     x, y, w, h = sample.bbox
-    mirror = dataclasses.replace(
-        sample, bbox=np.float32([width - 1 - x - w, y, w, h]),
-        joint_img=sample.joint_img[order] * (-1, 1) + (width - 1, 0),
-        joint_cam=None if sample.joint_cam is None else sample.joint_cam[order] * (-1, 1, 1),
-        joint_valid=None if sample.joint_valid is None else sample.joint_valid[order])
+    mirror = dataclasses.replace(sample, bbox=np.float32([width - 1 - x - w, y, w, h]))
+    if name in WITH_JOINTS:
+        order = data.joint_set.flip_order()
+        mirror.joint_img = sample.joint_img[order] * (-1, 1) + (width - 1, 0)
+        mirror.joint_cam = None if sample.joint_cam is None else sample.joint_cam[order] * (-1, 1, 1)
+        mirror.joint_valid = None if sample.joint_valid is None else sample.joint_valid[order]
     # the mirrored fit in camera space: what the flip of the sample itself gives
     placed, plain = place_fit(sample, data.body, flip=True), place_fit(sample, data.body)
-    model = data.body()
+    model = data.body(sample.fit.gender)
     with torch.inference_mode():
         at_origin, _ = model(*(torch.from_numpy(np.float32(v))[None] for v in (placed.pose, sample.fit.shape)))
     mirror.fit = dataclasses.replace(sample.fit, pose=placed.pose, R=None, t=None,
