@@ -1,5 +1,7 @@
 """The demo's inputs: pictures of every kind, boxes in every form, and the complaints about wrong ones."""
 import json
+import os
+import sys
 from pathlib import Path
 
 import cv2
@@ -9,6 +11,7 @@ import pytest
 from common.demo.boxes import check_box, person_shaped, read_box_file
 from common.demo.images import read_image
 from common.demo.sources import BoxSource, Picture, Video, find_inputs, read_pictures
+from common.demo.video_files import OverlayVideos
 from common.errors import UserError
 
 
@@ -152,6 +155,16 @@ def test_missing_input(tmp_path):
         find_inputs(tmp_path)
     with pytest.raises(UserError, match='no such file'):
         find_inputs(tmp_path / 'nothing.jpg')
+
+
+@pytest.mark.skipif(sys.platform != 'linux', reason='other systems have no such names')
+def test_video_whose_name_is_no_text(tmp_path):
+    path = tmp_path / os.fsdecode(b'caf\xe9.avi')
+    path.write_bytes(b'x')
+    with pytest.raises(UserError, match='names in UTF-8'):
+        Video(path)
+    with pytest.raises(UserError, match='names in UTF-8'):
+        OverlayVideos(path, ['lixel'], 25, (48, 64))
 
 
 def test_video_frames_in_order(tmp_path):

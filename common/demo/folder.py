@@ -40,6 +40,15 @@ def _replaceable(folder, source):
         return False
 
 
+def opencv_path(path):
+    """A path as text for OpenCV's videos, which crash the process (5.0) over a name that is not UTF-8: UserError."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise UserError(f'{printable(path)}: OpenCV needs names in UTF-8 for videos; rename it') from error
+    return str(path)
+
+
 @contextlib.contextmanager
 def whole_folder(parent, name):
     """A new folder to write into, which becomes `parent/name` when the block ends, in place of one that is there.

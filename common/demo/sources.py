@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 
 from common.demo.boxes import FULL, check_box, person_shaped
-from common.demo.folder import printable
+from common.demo.folder import opencv_path, printable
 from common.demo.images import IMAGE_SUFFIXES, read_image
 from common.errors import UserError
 
@@ -105,7 +105,7 @@ class Video:
 
     def __init__(self, path):
         self.path = Path(path)
-        reader = cv2.VideoCapture(str(path))
+        reader = cv2.VideoCapture(opencv_path(path))
         opened, first = reader.read()
         if not opened:
             raise UserError(f'{path}: not a video that OpenCV can read (or broken)')

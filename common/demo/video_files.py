@@ -4,6 +4,7 @@ import contextlib
 import cv2
 import numpy as np
 
+from common.demo.folder import opencv_path
 from common.demo.record import compact
 from common.demo.rows import RowFile, write_npz
 from common.errors import UserError
@@ -59,9 +60,10 @@ class FrameArrays(contextlib.AbstractContextManager):
 
 
 class OverlayVideos(contextlib.AbstractContextManager):
-    """`rendered_mesh_<kind>.mp4` for each of `kinds`. size (height, width). UserError if OpenCV cannot write mp4."""
+    """`rendered_mesh_<kind>.mp4` for each of `kinds`. size (height, width). UserError if OpenCV cannot write them."""
 
     def __init__(self, folder, kinds, fps, size):
+        opencv_path(folder)
         code = cv2.VideoWriter.fourcc(*'mp4v')
         self.writers = {kind: cv2.VideoWriter(str(folder / f'rendered_mesh_{kind}.mp4'), code, fps, size[::-1])
                         for kind in kinds}
