@@ -165,16 +165,20 @@ def test_listens_on_this_machine_only(server):
     assert server.server_address[0] == '127.0.0.1'
 
 
-def test_command_serves_until_interrupted(tmp_path):
+@pytest.mark.timeout(180)
+def test_command_serves_until_it_is_told_to_end(tmp_path):
     write_snapshot(tmp_path / 'tiny.pth.tar')
     command = [sys.executable, str(ROOT / 'main' / 'demo.py'), '--serve', '--port', '0', '--gpu', 'cpu', '--snapshot',
                str(tmp_path / 'tiny.pth.tar')]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
-        address = process.stdout.readline().split()[1]
-        with urllib.request.urlopen(address, timeout=60) as page:
-            assert b'<canvas' in page.read()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
+        try:
+            address = process.stdout.readline().split()[1]
+            with urllib.request.urlopen(address, timeout=60) as page:
+                assert b'<canvas' in page.read()
+            process.send_signal(signal.SIGTERM)  # SIGINT may be ignored in a test run started in the background
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
 
 
 def place_of(browser, element):

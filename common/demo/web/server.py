@@ -11,6 +11,7 @@ import base64
 import hashlib
 import json
 import re
+import signal
 import sys
 import threading
 from http import HTTPStatus
@@ -55,7 +56,8 @@ def make_server(results, port):
 
 
 def serve(results, port):
-    """Serve until Ctrl-C."""
+    """Serve until Ctrl-C or SIGTERM."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with make_server(results, port) as server:
         print(f'open http://127.0.0.1:{server.server_port} in a browser; Ctrl-C ends', flush=True)
         try:
