@@ -63,6 +63,7 @@ class Trainer(Base):
     def __init__(self, config, weights=None):
         super().__init__(config, 'train_logs')
         random_state.seed_all(config.seed)
+        start = find_start(config, self.output / 'model_dump', weights, self.logger.info)  # fails sooner than the data
         self.human_model, sets = self.open_data()
         self.dataset = mix(sets['3d'], sets['2d'], config.seed)
         self.batches = TrainBatches(len(self.dataset), config.train_batch_size * len(self.devices), config.seed,
@@ -74,7 +75,6 @@ class Trainer(Base):
         self.optimizer = make_optimizer(config.optimizer, self.parameters, config.lr, config.weight_decay)
         half = autocast_dtype(config.amp, self.device) == torch.float16
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=half)
-        start = find_start(config, self.output / 'model_dump', weights, self.logger.info)
         self.sizes = {'step_size': self.batches.step_size, 'samples': len(self.dataset)}
         load_start(start, self.model, self.optimizer, self.scaler, self.sizes, self.logger.info)
         if start.content is None or weights:

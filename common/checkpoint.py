@@ -121,7 +121,11 @@ def export_weights(source, target):
     """Write a snapshot's network in half precision, without optimiser and resume state: for sharing, not resuming.
 
     Biases and BatchNorm statistics stay as they are: they are few, and small variances do not fit half precision.
+    Folders of the machine it was trained on are left out of its recorded settings.
     """
     content = read(source)
     network = {name: value.half() if value.ndim > 1 else value for name, value in content['network'].items()}
-    write(target, {'epoch': content['epoch'], 'network': network, 'meta': content.get('meta', {})})
+    meta = dict(content.get('meta', {}))
+    if 'config' in meta:
+        meta['config'] = {k: v for k, v in meta['config'].items() if not (isinstance(v, str) and os.path.isabs(v))}
+    write(target, {'epoch': content['epoch'], 'network': network, 'meta': meta})

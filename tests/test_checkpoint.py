@@ -112,6 +112,13 @@ def test_without_prefix_and_in_half_precision(tmp_path, model, content):
     assert equal(model, small['network']) and model.pose_backbone.conv1.weight.dtype == torch.float32
 
 
+def test_exported_weights_name_no_folder_of_the_machine(tmp_path, content):
+    settings = {'output_dir': str(tmp_path), 'data_dir': 'data', 'lr': 1e-4}
+    torch.save({**content, 'meta': {'stage': 'param', 'config': settings}}, tmp_path / 'a')
+    checkpoint.export_weights(tmp_path / 'a', tmp_path / 'b')
+    assert checkpoint.read(tmp_path / 'b')['meta'] == {'stage': 'param', 'config': {'data_dir': 'data', 'lr': 1e-4}}
+
+
 def test_loading_is_strict(tmp_path, model, content):
     network = dict(content['network'])
     bias = network.pop('module.pose_net.conv_x.0.bias')

@@ -186,3 +186,12 @@ def test_a_fresh_run_sets_the_old_records_aside(tmp_path, capsys):
     assert 'has snapshots of an earlier run, up to epoch 1' in capsys.readouterr().out
     assert read_losses(tmp_path) == first[:4]
     assert len((tmp_path / 'log' / 'metrics.1.jsonl').read_text().splitlines()) == 8
+
+
+def test_a_bad_snapshot_is_told_before_any_data_is_opened(tmp_path, monkeypatch):
+    monkeypatch.setattr(base.Trainer, 'open_data', lambda self: pytest.fail('the data was opened first'))
+    (tmp_path / 'page.pth.tar').write_text('<html>')
+    with pytest.raises(UserError, match='not a checkpoint'):
+        base.Trainer(tiny_config(tmp_path), weights=tmp_path / 'page.pth.tar')
+    with pytest.raises(UserError, match='no snapshot_<epoch>'):
+        base.Trainer(tiny_config(tmp_path, 'continue_train=true'))
