@@ -15,13 +15,17 @@ from common.device import devices
 from common.errors import UserError
 from common.human_model import get_human_model
 from common.interrupt import StopRequest
-from common.loader import EpochView, TrainBatches, make_loader, shard
+from common.loader import EpochView, TrainBatches, make_loader, next_batch, read_all, shard, start_reading
+from common.lock import FolderLock
 from common.logger import Logger
 from common.missing import report_missing
 from common.monitor import Monitor
+from common.nets.fuse import prepare_for_inference
 from common.optim import Schedule, freeze_and_collect, make_optimizer
 from common.parallel import accumulating, autocast_dtype, to_device, wrap
 from common.resume import find_start, load_start
+from common.saver import Saver
+from common.utils.whole_file import write_text
 from data import build_dataset
 from data.dataset import MultipleDatasets
 from main.model import get_model
@@ -30,13 +34,14 @@ from main.model import get_model
 class Base:
     """What training and test share: configuration, devices, processes, log."""
 
-    def __init__(self, config, log_name):
+    def __init__(self, config, log_name, alone=False):
         config.check()
         self.cfg = config
         self.devices = devices()
         self.device = self.devices[0]
         distributed.init(self.device)
         self.output = Path(config.output_dir)
+        self.lock = FolderLock(self.output) if alone and distributed.is_main() else None
         self.logger = Logger(self.output / 'log', log_name, distributed.is_main(), config.tensorboard)
         if self.device.type == 'cuda':
             torch.backends.cudnn.benchmark = True
@@ -57,11 +62,15 @@ class Trainer(Base):
         config: Config; `continue_train` resumes the newest snapshot of its output folder.
         weights: snapshot to start from with a fresh optimiser, instead.
     Raises:
-        UserError: data or body model missing (all of them in one message), no or an unfit snapshot.
+        UserError: data or body model missing (all of them in one message), no or an unfit snapshot, another training
+            in the same output folder.
     """
 
     def __init__(self, config, weights=None):
-        super().__init__(config, 'train_logs')
+        super().__init__(config, 'train_logs', alone=True)
+        self.saver = Saver(self.output / 'model_dump', config.keep_snapshots, self.logger.info)
+        if self.lock and self.lock.held:
+            self.saver.remove_leftovers()
         random_state.seed_all(config.seed)
         start = find_start(config, self.output / 'model_dump', weights, self.logger.info)  # fails sooner than the data
         self.human_model, sets = self.open_data()
@@ -80,9 +89,10 @@ class Trainer(Base):
         if start.content is None or weights:
             self.logger.new_run()
         self.epoch, self.step, self.stage_start = start.epoch, start.step, start.stage_start
+        self.saved, self.failure = (self.epoch, self.step), None
         self.schedule = Schedule(config.lr_schedule, config.lr, config.lr_dec_factor, config.lr_dec_epoch,
                                  self.stage_start, self.stage_end(), self.batches.steps, config.warmup_iters)
-        self.net = wrap(self.model, self.devices, config.amp, config.compile, config.sync_bn, config.pose_epochs > 0)
+        self.net = None  # see set_phase
         self.logger.info(report.settings(config))
         self.logger.write_json('config.json', config.resolved())
         counts = {type(d).__name__: len(d) for kind in sets.values() for d in kind}
@@ -115,50 +125,87 @@ class Trainer(Base):
         return self.cfg.end_epoch
 
     def train(self):
-        """Run to the end of the stage. Returns False when SIGTERM or Ctrl-C ended it early, with a snapshot."""
+        """Run to the end of the stage. Returns False when SIGTERM, Ctrl-C or a fault elsewhere ended it early.
+
+        Whatever ends it, the last whole step is in a snapshot, unless its loss was not finite.
+        Raises:
+            UserError: no more data (too many bad samples, a loader process or another process of the run was killed),
+                a loss that is not finite, no room for the last snapshot.
+        """
         if self.epoch >= self.schedule.end_epoch:
             self.logger.info(f'nothing to do: the {self.cfg.stage} stage ends at epoch {self.schedule.end_epoch}')
         loader = self.loader(EpochView(self.dataset), self.batches)  # local: its processes end with this function
+        ended = False
         with StopRequest() as stop:
-            while self.epoch < self.schedule.end_epoch:
-                self.train_epoch(loader, stop)
-                self.save()
-                if distributed.any_rank(stop):
-                    return False
-        return True
+            while self.epoch < self.schedule.end_epoch and not ended:
+                try:
+                    ended = self.train_epoch(loader, stop)
+                except (torch.OutOfMemoryError, distributed.LostProcess):
+                    self.save(last=True)
+                    raise
+                self.save(last=ended or self.epoch >= self.schedule.end_epoch)
+            distributed.barrier()  # a process that fails now would end the first one in the middle of its last save
+        if self.failure:
+            raise self.failure
+        if self.lock:
+            self.lock.release()
+        return not ended
+
+    def set_phase(self):
+        """Train PoseNet alone or all of the network, as self.epoch asks for, with a wrapper that knows which."""
+        # the last epoch trains the mesh in any case, so that a short trial (end_epoch=1) trains all of the network
+        pose_only = self.epoch < min(self.cfg.pose_epochs, self.schedule.end_epoch - 1)
+        if self.net is None or pose_only != self.model.pose_only:
+            self.net, self.model.pose_only = None, pose_only
+            freeze_and_collect(self.model)
+            self.net = wrap(self.model, self.devices, self.cfg.amp, self.cfg.compile, self.cfg.sync_bn)
 
     def train_epoch(self, loader, stop):
-        """From self.step to the end of the epoch, or to a request to stop; moves self.epoch and self.step."""
+        """From self.step to the end of the epoch; moves self.epoch and self.step. Returns whether to end the run
+        before that: a request to stop, or a failure to read data (self.failure), in any of the processes."""
         self.batches.set_position(self.epoch, self.step)
-        # the last epoch trains the mesh in any case, so that a short trial (end_epoch=1) trains all of the network
-        self.model.pose_only = self.epoch < min(self.cfg.pose_epochs, self.schedule.end_epoch - 1)
+        self.set_phase()
         self.net.train()
-        batches, steps = iter(loader), self.batches.steps
+        batches, steps, ended = start_reading(loader), self.batches.steps, False
         with Monitor(self.logger, self.epoch, self.schedule.end_epoch, self.step, steps, self.cfg.log_every) as monitor:
             for step in range(self.step, steps):
-                lr = self.schedule.at(self.epoch, step)
-                for group in self.optimizer.param_groups:
-                    group['lr'] = lr
-                monitor.step_done(step, lr, self.train_step(batches, monitor.read))
-                self.step = step + 1
-                if distributed.any_rank(stop):
+                group = self.read(batches, monitor.read)
+                ended = distributed.any_rank(stop or self.failure)
+                if ended:
                     break
+                lr = self.schedule.at(self.epoch, step)
+                for parameters in self.optimizer.param_groups:
+                    parameters['lr'] = lr
+                losses = self.train_step(group)
+                self.step = step + 1
+                monitor.step_done(step, lr, losses)
             monitor.flush()
         if self.step == steps:
             self.epoch, self.step = self.epoch + 1, 0
+        return ended
 
-    def train_step(self, batches, reading):
-        """One step of the optimiser over `grad_accum` batches. Returns {loss name: its mean}, detached."""
-        accum, sums = self.cfg.grad_accum, {}
-        for i in range(accum):
-            reading.tic()
-            batch = next(batches)
-            reading.toc()
+    def read(self, batches, reading):
+        """The `grad_accum` batches of a step, or None and the reason in self.failure."""
+        group = []
+        try:
+            for _ in range(self.cfg.grad_accum):
+                reading.tic()
+                group.append(next_batch(batches))
+                reading.toc()
+        except Exception as error:  # whatever it is, all processes end after the same step, with a snapshot
+            self.failure = error
+            return None
+        return group
+
+    def train_step(self, group):
+        """One step of the optimiser over a list of batches. Returns {loss name: its mean}, detached."""
+        sums = {}
+        for i, batch in enumerate(group):
             inputs, targets, meta_info = (to_device(part, self.device) for part in batch)
-            with accumulating(self.net, last=i == accum - 1):
+            with accumulating(self.net, last=i == len(group) - 1):
                 losses = {k: v.mean() for k, v in self.net(inputs, targets, meta_info, 'train').items()}
-                self.scaler.scale(sum(losses.values()) / accum).backward()
-            sums = {k: sums.get(k, 0) + v.detach() / accum for k, v in losses.items()}
+                self.scaler.scale(sum(losses.values()) / len(group)).backward()
+            sums = {k: sums.get(k, 0) + v.detach() / len(group) for k, v in losses.items()}
         if self.cfg.clip_grad:
             self.scaler.unscale_(self.optimizer)
             torch.nn.utils.clip_grad_norm_(self.parameters, self.cfg.clip_grad)
@@ -167,20 +214,19 @@ class Trainer(Base):
         self.optimizer.zero_grad(set_to_none=True)
         return sums
 
-    def save(self):
-        """Write snapshot_<epoch> of the epoch just finished, or of the one under way (its `state.step` is not 0)."""
-        if not distributed.is_main():
+    def save(self, last=False):
+        """Write snapshot_<epoch> of the epoch just finished, or of the one under way (its `state.step` is not 0).
+
+        last: the run ends with it. UserError: there is no room for the last one.
+        """
+        if not distributed.is_main() or self.saved == (self.epoch, self.step):
             return
         state = {'step': self.step, **self.sizes, 'scaler': self.scaler.state_dict(), 'random': random_state.capture()}
         content = {'epoch': self.epoch - 1, 'network': checkpoint.pack_network(self.model),
                    'optimizer': self.optimizer.state_dict(), 'state': state,
                    'meta': snapshot_meta.record(self.cfg, self.human_model, self.stage_start)}
-        folder = self.output / 'model_dump'
-        number = self.epoch if self.step else self.epoch - 1
-        path = checkpoint.snapshot_path(folder, number)
-        checkpoint.write(path, content)
-        checkpoint.prune(folder, self.cfg.keep_snapshots, number)
-        self.logger.info(f'wrote {path}')
+        if self.saver.write(self.epoch if self.step else self.epoch - 1, content, last):
+            self.saved = self.epoch, self.step
 
 
 def mix(sets_3d, sets_2d, seed):
@@ -206,9 +252,9 @@ class Tester(Base):
         super().__init__(config, 'test_logs')
         self.snapshot, self.epoch = Path(snapshot), int(content['epoch'])
         self.dataset = build_dataset(config.testset, 'test', config)
-        self.model = get_model(config, self.body_model(), 'test').to(self.device, memory_format=torch.channels_last)
+        self.model = get_model(config, self.body_model(), 'test')
         checkpoint.load_network(self.model, content, snapshot, regressor_optional=config.stage == 'lixel')
-        self.net = wrap(self.model.eval().requires_grad_(False), self.devices, config.amp, config.compile)
+        self.net = wrap(prepare_for_inference(self.model, self.device), self.devices, config.amp, config.compile)
 
     @torch.inference_mode()
     def test(self):
@@ -216,7 +262,7 @@ class Tester(Base):
         batches = shard(len(self.dataset), self.cfg.test_batch_size * len(self.devices), distributed.rank(),
                         distributed.world_size())
         rows = []
-        bar = tqdm(self.loader(self.dataset, batches), desc=self.cfg.testset, unit='batch', dynamic_ncols=True,
+        bar = tqdm(read_all(self.loader(self.dataset, batches)), total=len(batches), desc=self.cfg.testset, unit='batch', dynamic_ncols=True,
                    disable=None if distributed.is_main() else True)
         for indices, batch in zip(batches, bar, strict=True):
             inputs, targets, meta_info = (to_device(part, self.device) for part in batch)
@@ -233,9 +279,8 @@ class Tester(Base):
     def write(self, summary):
         """Complete the data set's summary by what was tested, save it, and return its means."""
         path = self.output / 'result' / f'{self.cfg.testset}.json'
-        path.parent.mkdir(parents=True, exist_ok=True)
         record = {**summary, 'snapshot': self.snapshot.name, 'epoch': self.epoch, 'stage': self.cfg.stage}
-        path.write_text(json.dumps(record, indent=2) + '\n', encoding='utf-8')
+        write_text(path, json.dumps(record, indent=2) + '\n')
         means = summary['metrics']
         self.logger.info(f'{self.snapshot.name} ({self.cfg.stage} stage) on {self.cfg.testset}: {path}')
         return means

@@ -27,6 +27,7 @@ from common.demo.web.server import serve
 from common.device import devices
 from common.errors import UserError, run_main
 from common.human_model import get_human_model
+from common.nets.fuse import prepare_for_inference
 from common.parallel import wrap
 from data.codec import LixelCodec
 from data.files import read_regressor
@@ -76,7 +77,7 @@ def load_predictor(path, stage, left_hand):
     model = get_model(cfg, human_model, 'test')
     checkpoint.load_network(model, content, path, regressor_optional=cfg.stage == 'lixel')
     found = devices()
-    net = wrap(model.to(found[0]), found, cfg.amp)
+    net = wrap(prepare_for_inference(model, found[0]), found, cfg.amp)
     codec = LixelCodec(cfg.input_img_shape, cfg.output_hm_shape, cfg.bbox_3d_size)
     batch_size = cfg.test_batch_size * len(found)
     return Predictor(net, human_model, codec, cfg.input_img_shape, batch_size, found[0], left_hand)

@@ -5,6 +5,7 @@ from torchvision.models import resnet50
 
 from common.errors import UserError
 from common.human_model import get_human_model
+from common.nets.fuse import prepare_for_inference
 from common.optim import freeze_and_collect, make_optimizer
 from common.parallel import wrap
 from data import files
@@ -35,8 +36,7 @@ def choose_body(cfg):
 def network_inference(cfg, devices):
     """A function that runs the network once on cfg.test_batch_size pictures per device."""
     model = get_model(cfg, get_human_model(cfg.human_model, cfg.human_model_dir), 'test')
-    model = model.to(devices[0], memory_format=torch.channels_last).eval().requires_grad_(False)
-    net = wrap(model, devices, cfg.amp, cfg.compile)
+    net = wrap(prepare_for_inference(model, devices[0]), devices, cfg.amp, cfg.compile)
     inputs = {'img': torch.rand(cfg.test_batch_size * len(devices), 3, *cfg.input_img_shape, device=devices[0])}
 
     @torch.inference_mode()
