@@ -33,7 +33,7 @@ def gaussian_1d(coord, bins, sigma):
 
 def linear_1x1(conv, x):
     """A Conv1d of kernel 1, (out, in, 1), on x (B, L, in) -> (B, L, out): one matrix product over the whole batch."""
-    return F.linear(x, conv.weight[:, :, 0], conv.bias)
+    return F.linear(x, conv.weight.squeeze(2), conv.bias)
 
 
 class LixelHead(nn.Module):
@@ -63,7 +63,7 @@ class LixelHead(nn.Module):
         """(B, in_channels, h, w) -> logits along x (B, width, out_num), y (B, height, ...) and z (B, depth, ...)."""
         up = self.deconv(feat)
         conv, norm, act = self.conv_z_1
-        z = F.linear(feat.mean((2, 3)), conv.weight[:, :, 0], conv.bias)  # a signal of length one: a linear map
+        z = F.linear(feat.mean((2, 3)), conv.weight.squeeze(2), conv.bias)  # a signal of length one: a linear map
         z = act(norm(z)).view(-1, self.head_width, self.depth)
         pixels = up.permute(0, 2, 3, 1)  # on a CPU a mean over the axes of a channels_last map is 40 times slower
         lines = ((self.conv_x, pixels.mean(1)), (self.conv_y, pixels.mean(2)), (self.conv_z_2, z.transpose(1, 2)))
