@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from common.errors import UserError
 from data import mesh_errors, report
 
 
@@ -27,8 +28,10 @@ class MeshEvaluation:
         outs, arrays: mesh_coord_img (B, V, 3), img space, and bb2img_trans (B, 2, 3); in the param stage
         mesh_coord_cam (B, V, 3), root-relative metres; mesh_coord_cam_target (B, V, 3) metres, where test items carry
         a target mesh. Metrics end in _lixel or _param. Empty where there is nothing to compare with.
+        UserError: a prediction is not finite.
         """
-        samples = [self.samples[start + i] for i in range(len(outs['mesh_coord_img']))]
+        samples = self.eval_samples(start, len(outs['mesh_coord_img']))
+        self.check_finite(outs, samples)
         target_mesh, target_joints = self.test_targets(samples, outs)
         depths = [s.root_depth if s.root_depth is not None else joints[self.eval_joints.root, 2]
                   for s, joints in zip(samples, samples if target_joints is None else target_joints, strict=True)]
@@ -42,6 +45,19 @@ class MeshEvaluation:
                 report.save_overlay(path, self.load_image(sample), meshes['lixel'][i], self.human_model.face,
                                         sample.camera)
         return self.compare(meshes, target_mesh, target_joints, start)
+
+    def check_finite(self, outs, samples):
+        """UserError for a prediction that is not finite: left out, it would make the means look better."""
+        for name in ('mesh_coord_img', 'mesh_coord_cam'):
+            finite = np.isfinite(outs[name]).all((1, 2)) if name in outs else True
+            if not np.all(finite):
+                raise UserError(f'{self.name}: the network predicts numbers that are not finite, first for '
+                                f'{samples[int(np.argmin(finite))].img_path}: amp=fp16 may overflow (use amp=bf16 or '
+                                'amp=none), or the snapshot is of a training that failed')
+
+    def eval_samples(self, start, count):
+        """The Samples of a test batch."""
+        return [self.samples[start + i] for i in range(count)]
 
     def test_targets(self, samples, outs):
         """What predictions are compared with: meshes (B, V, 3) or None, and joints (B, J, 3) of eval_joints or None."""

@@ -46,6 +46,15 @@ def test_perfect_meshes_have_no_error(use_gt_info, open_set):
         assert results[f'joint_error_{mesh}'].shape == (5, 14)
 
 
+@pytest.mark.parametrize('name', ['mesh_coord_img', 'mesh_coord_cam'])
+def test_predictions_that_are_not_finite_are_no_result(name, open_set):
+    data = open_set('PW3D', 'test', 'use_gt_info=true')
+    outs = predict(data, true_meshes(data))
+    outs[name][2, 7, 1] = np.nan
+    with pytest.raises(UserError, match=f'PW3D: .* not finite, first for {data.samples[2].img_path}: amp'):
+        data.evaluate(outs, 0)
+
+
 def test_known_errors_and_batches(open_set):
     """A body moved as a whole has no error; a doubled one has its own size as error, and none after alignment."""
     data = open_set('PW3D', 'test', 'use_gt_info=true')

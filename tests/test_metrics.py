@@ -39,15 +39,15 @@ def test_batches_do_not_change_the_result():
     np.testing.assert_allclose(metrics.aligned_errors(pred, target), one_by_one)
 
 
-def test_f_score():
+def test_f_scores():
     target = np.arange(10.)[None, :, None] * (1, 0, 0)
-    assert metrics.f_score(target, target, .01) == 1
-    assert metrics.f_score(target + 100, target, .01) == 0
+    assert metrics.f_scores(target, target, [.01]) == 1
+    assert metrics.f_scores(target + 100, target, [.01]) == 0
     half = target.copy()
     half[:, 5:] += (0, 10, 0)  # half of the predictions are right, half of the targets are found
-    assert metrics.f_score(half, target, .01) == .5
+    assert metrics.f_scores(half, target, [.01, 20.]).tolist() == [[.5, 1.]]
     few = target[:, :5]        # precision 1, recall 1/2
-    assert metrics.f_score(few, target, .01) == pytest.approx(2 / 3)
+    assert metrics.f_scores(few, target, [.01]) == pytest.approx(2 / 3)
 
 
 def test_area_under_the_curve():

@@ -7,12 +7,13 @@ import pytest
 import torch
 
 from common.human_model import get_human_model
-from common.loader import EpochView
+from common.loader import EpochView, make_loader, shard
 from common.utils.preprocessing import AugParams
 from common.utils.render import rasterise
 from data import build_dataset
 from data.Synthetic.generator import Rendering
-from data.Synthetic.Synthetic import fingerprint
+from data.Synthetic.store import PictureStore
+from data.Synthetic.Synthetic import Draw, fingerprint
 from tests.synthetic_tools import config, mesh_of
 
 
@@ -99,6 +100,29 @@ def test_perfect_prediction_has_no_error(body):
     result = dataset.evaluate(outs, 0)
     for name in ('mpjpe_lixel', 'pa_mpjpe_lixel', 'mpjpe_param'):
         assert result[name].shape == (3,) and result[name].max() < .1
+
+
+@pytest.mark.parametrize('cache', ['false', 'true'])
+def test_the_evaluation_draws_nothing_that_a_loader_process_drew(tmp_path, cache, monkeypatch):
+    dataset = build_dataset('Synthetic', 'test', config(f'synthetic_cache={cache}', 'synthetic_test_size=5',
+                                                        tmp_path=tmp_path))
+    whole = [dataset.samples[i] for i in (1, 2)]
+    fresh = build_dataset('Synthetic', 'test', dataset.cfg)
+    for _ in make_loader(fresh, shard(4, 2), 1, False):
+        pass
+    drawn, draw = [], Draw.__call__
+    monkeypatch.setattr(Draw, '__call__', lambda self, i: drawn.append(i) or draw(self, i))
+    monkeypatch.setattr(PictureStore, '__getitem__', lambda self, i: pytest.fail(f'picture {i} was read'))
+    samples = fresh.eval_samples(0, 4)
+    assert not drawn and not any(sample.extra for sample in samples)
+    for ours, theirs in zip(samples[1:3], whole, strict=True):
+        for name in ('bbox', 'joint_img', 'joint_cam', 'img_shape', 'root_depth', 'ann_id'):
+            np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
+        np.testing.assert_array_equal(ours.camera.focal, theirs.camera.focal)
+        np.testing.assert_array_equal(ours.camera.princpt, theirs.camera.princpt)
+    if cache == 'false':
+        assert fresh.eval_samples(4, 1)[0].ann_id == 4 and drawn == [4]
+        np.testing.assert_array_equal(fresh.load_image(samples[1]), whole[0].extra['img'])
 
 
 @pytest.mark.parametrize('cache', ['false', 'true'])

@@ -16,8 +16,9 @@ def cam2pixel(points, focal, princpt):
 
 def pixel2cam(points, focal, princpt):
     """The inverse of cam2pixel: (..., 3) x, y in pixels and depth z in metres -> (..., 3) metres in camera space."""
-    xy = (points[..., :2] - princpt) / focal * points[..., 2:]
-    return np.concatenate([xy, points[..., 2:]], -1)
+    z, focal, princpt = points[..., 2], np.asarray(focal), np.asarray(princpt)
+    xy = [(points[..., i] - princpt[..., i]) / focal[..., i] * z for i in (0, 1)]
+    return np.stack([*xy, z], -1)
 
 
 def apply_affine(trans, points):
@@ -70,15 +71,17 @@ def rigid_align(source, target):
     source, target: (..., N, 3) in one unit. Returns the moved source, (..., N, 3). Umeyama, 1991. Degenerate input
     (fewer than three distinct points) gives some best alignment, never NaN; NaN comes out only where it went in.
     """
-    source, target = np.asarray(source, np.float64), np.asarray(target, np.float64)
-    finite = np.isfinite(source + target).all((-1, -2), keepdims=True)  # the decomposition does not take NaN
-    source, target = np.where(finite, source, 0), np.where(finite, target, 0)
-    mean_s, mean_t = source.mean(-2, keepdims=True), target.mean(-2, keepdims=True)
-    s, t = source - mean_s, target - mean_t
-    u, d, vt = np.linalg.svd(np.swapaxes(t, -1, -2) @ s)
+    # an axis after the other in memory: three times as fast
+    s, t = (np.ascontiguousarray(np.swapaxes(x, -1, -2), np.float64) for x in (source, target))
+    with np.errstate(invalid='ignore', over='ignore'):
+        mean_s, mean_t = s.mean(-1, keepdims=True), t.mean(-1, keepdims=True)
+        s, t = s - mean_s, t - mean_t
+        product = t @ np.swapaxes(s, -1, -2)
+        variance = np.einsum('...in,...in->...', s, s)
+    known = np.isfinite(product).all((-1, -2)) & np.isfinite(variance)  # the decomposition does not take NaN
+    u, d, vt = np.linalg.svd(np.where(known[..., None, None], product, 0))
     sign = np.ones_like(d)
     sign[..., -1] = np.where(np.linalg.det(u @ vt) < 0, -1, 1)  # a reflection would make a mirrored pose look right
-    rotation = (u * sign[..., None, :]) @ vt
-    variance = (s ** 2).sum((-1, -2))
-    scale = (d * sign).sum(-1) / np.where(variance > 0, variance, 1)
-    return np.where(finite, scale[..., None, None] * (s @ np.swapaxes(rotation, -1, -2)) + mean_t, np.nan)
+    scale = np.where(known, (d * sign).sum(-1) / np.where(variance > 0, variance, 1), np.nan)
+    rotation = scale[..., None, None] * ((u * sign[..., None, :]) @ vt)
+    return np.swapaxes(rotation @ s + mean_t, -1, -2)

@@ -101,6 +101,7 @@ class FreiHAND(MeshDataset):
 def _scores(mesh, joints, true_joints, true_mesh, eval_joints):
     """All errors of a batch of hands; the F-scores and the AUC (joints, 0 to 50 mm) after alignment."""
     aligned_mesh = rigid_align(mesh, true_mesh)
-    scores = {f'f_{limit}': metrics.f_score(aligned_mesh, true_mesh, limit / MM) for limit in THRESHOLDS}
+    f_scores = metrics.f_scores(aligned_mesh, true_mesh, np.array(THRESHOLDS) / MM)
+    scores = {f'f_{limit}': f_scores[:, i] for i, limit in enumerate(THRESHOLDS)}
     scores['auc'] = metrics.auc(metrics.aligned_errors(joints, true_joints) * MM, AUC_LIMIT)
     return mesh_errors(mesh, joints, true_joints, true_mesh, eval_joints) | scores

@@ -45,11 +45,15 @@ class Synthetic(MeshDataset):
             key = dict(settings, version=VERSION, body=fingerprint(self.human_model), split=self.split, seed=cfg.seed,
                        count=count)
             store = open_store(root, key, draw, cfg.num_thread, f'{count} {self.split} pictures of Synthetic')
-        return SampleSequence(draw, store, count, cfg.input_img_shape)
+        return SampleSequence(draw, store, count, cfg.input_img_shape, remember=not self.training)
 
     def load_image(self, sample):
         """The picture (H, W, 3) uint8 RGB, drawn or read together with the sample."""
-        return sample.extra['img']
+        return sample.extra['img'] if sample.extra else self.samples[sample.ann_id].extra['img']
+
+    def eval_samples(self, start, count):
+        """The samples of a test batch without their pictures."""
+        return [self.samples.without_picture(i) for i in range(start, start + count)]
 
 
 class Draw:
@@ -69,10 +73,17 @@ class Draw:
 
 
 class SampleSequence:
-    """A sequence of `count` Samples, read from a PictureStore or, without one, drawn when asked for."""
+    """A sequence of `count` Samples, read from a PictureStore or, without one, drawn when asked for.
 
-    def __init__(self, draw, store, count, input_img_shape):
+    remember: keep the numbers of what is drawn, in memory that loader processes share, so that the evaluation of a
+    sample drawn there need not draw it again.
+    """
+
+    def __init__(self, draw, store, count, input_img_shape, remember=False):
         self.draw, self.store, self.count, self.input_img_shape = draw, store, count, input_img_shape
+        self.drawn = None
+        if remember and store is None and count:  # NaN: not drawn yet
+            self.drawn = torch.full((count, len(draw(0)[1])), torch.nan).share_memory_()
 
     def __len__(self):
         return self.count
@@ -80,17 +91,28 @@ class SampleSequence:
     def __getitem__(self, i):
         i = range(self.count)[i]
         img, numbers = self.draw(i) if self.store is None else self.store[i]
-        human_model = self.draw.generator.human_model
-        drawn = Rendering.from_numbers(img, numbers, human_model)
-        height, width = img.shape[:2]
-        root_depth = float(drawn.joints[human_model.root_joint_idx, 2])
+        if self.drawn is not None:
+            self.drawn[i] = torch.from_numpy(numbers)
+        return self.sample(i, numbers, {'img': img})
+
+    def without_picture(self, i):
+        """Sample i without `extra`, at no cost where it was drawn before or is in the store."""
+        if self.store is not None:
+            return self.sample(i, np.array(self.store.numbers[i]))
+        if self.drawn is None or self.drawn[i].isnan().any():
+            return self[i]
+        return self.sample(i, self.drawn[i].numpy())
+
+    def sample(self, i, numbers, extra=None):
+        generator = self.draw.generator
+        drawn, height, width = Rendering.from_numbers(None, numbers, generator.human_model), *2 * (generator.size,)
+        root_depth = float(drawn.joints[generator.human_model.root_joint_idx, 2])
         pixels = drawn.joints[:, :2] / drawn.joints[:, 2:] * drawn.focal + drawn.princpt
         return Sample(
             img_path=f'Synthetic/{self.draw.split}/{i}', img_shape=(height, width),
             bbox=process_bbox(drawn.bbox, width, height, self.input_img_shape),
             camera=Camera(drawn.focal, drawn.princpt), joint_img=pixels, joint_cam=drawn.joints,
-            fit=Fit(drawn.pose, drawn.shape, drawn.trans), root_depth=root_depth, ann_id=i,
-            extra={'img': img})
+            fit=Fit(drawn.pose, drawn.shape, drawn.trans), root_depth=root_depth, ann_id=i, extra=extra or {})
 
 
 def fingerprint(human_model):
