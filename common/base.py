@@ -14,17 +14,16 @@ from common import checkpoint, distributed, random_state, report, snapshot_meta
 from common.device import devices
 from common.errors import UserError
 from common.human_model import get_human_model
-from common.interrupt import StopRequest
-from common.loader import EpochView, TrainBatches, make_loader, next_batch, read_all, shard, start_reading
+from common.loader import TrainBatches, make_loader, read_all, shard
 from common.lock import FolderLock
 from common.logger import Logger
 from common.missing import report_missing
-from common.monitor import Monitor
 from common.nets.fuse import prepare_for_inference
 from common.optim import Schedule, freeze_and_collect, make_optimizer
-from common.parallel import accumulating, autocast_dtype, to_device, wrap
+from common.parallel import autocast_dtype, to_device, wrap
 from common.resume import find_start, load_start
 from common.saver import Saver
+from common.train_loop import TrainLoop
 from common.utils.whole_file import write_text
 from data import build_dataset
 from data.dataset import MultipleDatasets
@@ -55,7 +54,7 @@ class Base:
         return get_human_model(self.cfg.human_model, model_dir=self.cfg.human_model_dir)
 
 
-class Trainer(Base):
+class Trainer(TrainLoop, Base):
     """Trains one stage.
 
     Args:
@@ -92,11 +91,12 @@ class Trainer(Base):
         self.saved, self.failure = (self.epoch, self.step), None
         self.schedule = Schedule(config.lr_schedule, config.lr, config.lr_dec_factor, config.lr_dec_epoch,
                                  self.stage_start, self.stage_end(), self.batches.steps, config.warmup_iters)
-        self.net = None  # see set_phase
         self.logger.info(report.settings(config))
         self.logger.write_json('config.json', config.resolved())
         counts = {type(d).__name__: len(d) for kind in sets.values() for d in kind}
         self.logger.info(report.startup(config, self.devices, counts, self.batches, self.model, self.schedule))
+        self.net = None
+        self.set_phase()
 
     def open_data(self):
         """The body model and {'3d': [...], '2d': [...]} training sets; one UserError for all that is missing."""
@@ -123,110 +123,6 @@ class Trainer(Base):
         if self.cfg.stage == 'param' and self.cfg.lr_schedule == 'cosine' and self.cfg.end_epoch_override is None:
             return self.stage_start + self.cfg.param_epochs
         return self.cfg.end_epoch
-
-    def train(self):
-        """Run to the end of the stage. Returns False when SIGTERM, Ctrl-C or a fault elsewhere ended it early.
-
-        Whatever ends it, the last whole step is in a snapshot, unless its loss was not finite.
-        Raises:
-            UserError: no more data (too many bad samples, a loader process or another process of the run was killed),
-                a loss that is not finite, no room for the last snapshot.
-        """
-        if self.epoch >= self.schedule.end_epoch:
-            self.logger.info(f'nothing to do: the {self.cfg.stage} stage ends at epoch {self.schedule.end_epoch}')
-        loader = self.loader(EpochView(self.dataset), self.batches)  # local: its processes end with this function
-        ended = False
-        with StopRequest() as stop:
-            while self.epoch < self.schedule.end_epoch and not ended:
-                try:
-                    ended = self.train_epoch(loader, stop)
-                except (torch.OutOfMemoryError, distributed.LostProcess):
-                    self.save(last=True)
-                    raise
-                self.save(last=ended or self.epoch >= self.schedule.end_epoch)
-            distributed.barrier()  # a process that fails now would end the first one in the middle of its last save
-        if self.failure:
-            raise self.failure
-        if self.lock:
-            self.lock.release()
-        return not ended
-
-    def set_phase(self):
-        """Train PoseNet alone or all of the network, as self.epoch asks for, with a wrapper that knows which."""
-        # the last epoch trains the mesh in any case, so that a short trial (end_epoch=1) trains all of the network
-        pose_only = self.epoch < min(self.cfg.pose_epochs, self.schedule.end_epoch - 1)
-        if self.net is None or pose_only != self.model.pose_only:
-            self.net, self.model.pose_only = None, pose_only
-            freeze_and_collect(self.model)
-            self.net = wrap(self.model, self.devices, self.cfg.amp, self.cfg.compile, self.cfg.sync_bn)
-
-    def train_epoch(self, loader, stop):
-        """From self.step to the end of the epoch; moves self.epoch and self.step. Returns whether to end the run
-        before that: a request to stop, or a failure to read data (self.failure), in any of the processes."""
-        self.batches.set_position(self.epoch, self.step)
-        self.set_phase()
-        self.net.train()
-        batches, steps, ended = start_reading(loader), self.batches.steps, False
-        with Monitor(self.logger, self.epoch, self.schedule.end_epoch, self.step, steps, self.cfg.log_every) as monitor:
-            for step in range(self.step, steps):
-                group = self.read(batches, monitor.read)
-                ended = distributed.any_rank(stop or self.failure)
-                if ended:
-                    break
-                lr = self.schedule.at(self.epoch, step)
-                for parameters in self.optimizer.param_groups:
-                    parameters['lr'] = lr
-                losses = self.train_step(group)
-                self.step = step + 1
-                monitor.step_done(step, lr, losses)
-            monitor.flush()
-        if self.step == steps:
-            self.epoch, self.step = self.epoch + 1, 0
-        return ended
-
-    def read(self, batches, reading):
-        """The `grad_accum` batches of a step, or None and the reason in self.failure."""
-        group = []
-        try:
-            for _ in range(self.cfg.grad_accum):
-                reading.tic()
-                group.append(next_batch(batches))
-                reading.toc()
-        except Exception as error:  # whatever it is, all processes end after the same step, with a snapshot
-            self.failure = error
-            return None
-        return group
-
-    def train_step(self, group):
-        """One step of the optimiser over a list of batches. Returns {loss name: its mean}, detached."""
-        sums = {}
-        for i, batch in enumerate(group):
-            inputs, targets, meta_info = (to_device(part, self.device) for part in batch)
-            with accumulating(self.net, last=i == len(group) - 1):
-                losses = {k: v.mean() for k, v in self.net(inputs, targets, meta_info, 'train').items()}
-                self.scaler.scale(sum(losses.values()) / len(group)).backward()
-            sums = {k: sums.get(k, 0) + v.detach() / len(group) for k, v in losses.items()}
-        if self.cfg.clip_grad:
-            self.scaler.unscale_(self.optimizer)
-            torch.nn.utils.clip_grad_norm_(self.parameters, self.cfg.clip_grad)
-        self.scaler.step(self.optimizer)
-        self.scaler.update()
-        self.optimizer.zero_grad(set_to_none=True)
-        return sums
-
-    def save(self, last=False):
-        """Write snapshot_<epoch> of the epoch just finished, or of the one under way (its `state.step` is not 0).
-
-        last: the run ends with it. UserError: there is no room for the last one.
-        """
-        if not distributed.is_main() or self.saved == (self.epoch, self.step):
-            return
-        state = {'step': self.step, **self.sizes, 'scaler': self.scaler.state_dict(), 'random': random_state.capture()}
-        content = {'epoch': self.epoch - 1, 'network': checkpoint.pack_network(self.model),
-                   'optimizer': self.optimizer.state_dict(), 'state': state,
-                   'meta': snapshot_meta.record(self.cfg, self.human_model, self.stage_start)}
-        if self.saver.write(self.epoch if self.step else self.epoch - 1, content, last):
-            self.saved = self.epoch, self.step
 
 
 def mix(sets_3d, sets_2d, seed):
@@ -262,8 +158,8 @@ class Tester(Base):
         batches = shard(len(self.dataset), self.cfg.test_batch_size * len(self.devices), distributed.rank(),
                         distributed.world_size())
         rows = []
-        bar = tqdm(read_all(self.loader(self.dataset, batches)), total=len(batches), desc=self.cfg.testset, unit='batch', dynamic_ncols=True,
-                   disable=None if distributed.is_main() else True)
+        bar = tqdm(read_all(self.loader(self.dataset, batches)), total=len(batches), desc=self.cfg.testset,
+                   unit='batch', dynamic_ncols=True, disable=None if distributed.is_main() else True)
         for indices, batch in zip(batches, bar, strict=True):
             inputs, targets, meta_info = (to_device(part, self.device) for part in batch)
             outs = self.net(inputs, targets, meta_info, 'test')

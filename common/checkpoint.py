@@ -4,22 +4,21 @@ Keys: `epoch` (last complete one), `network` (state dict, every name with the pr
 have it), `optimizer`, `meta` (what the network is, see common/snapshot_meta.py) and `state` (what an exact resume
 needs). The ending is historical: the file is no tar archive, PyTorch reads it as it is.
 """
-import _codecs
 import os
 import re
+from numbers import Real
 from pathlib import Path
 
-import numpy as np
 import torch
 
+from common import snapshot_meta
 from common.errors import UserError
+from common.utils import torch_file
+from common.utils.whole_file import whole_file
 
 PREFIX = 'module.'
 BODY_MODEL = 'human_model_layer.'  # body-model tensors in the published files
-# Older files hold NumPy scalars (epoch, learning rate): data, not code. Both spellings of NumPy's module are in use.
-_SCALAR = np.float64(0).__reduce__()[0]
-_LEGACY = [(_SCALAR, 'numpy.core.multiarray.scalar'), (_SCALAR, 'numpy._core.multiarray.scalar'), np.dtype,
-           _codecs.encode, *{type(np.dtype(kind)) for kind in 'efdbhilqBHILQ?'}]
+STATE = {'step': int, 'step_size': int, 'samples': int, 'scaler': dict, 'random': dict}  # of an exact resume
 
 
 def snapshot_path(folder, epoch):
@@ -34,15 +33,9 @@ def find_snapshots(folder):
 
 
 def write(path, content):
-    """Save `content` under a temporary name, sync it to the disk, rename: `path` is always a whole file."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.name + '.tmp')
-    with open(temporary, 'wb') as file:
+    """Save `content` whole or not at all. OSError: the disk is full, failing or read-only."""
+    with whole_file(path) as file:
         torch.save(content, file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
 
 
 def prune(folder, keep, newest):
@@ -56,32 +49,40 @@ def prune(folder, keep, newest):
 
 
 def read(path):
-    """The content of a snapshot, tensors on the CPU. UserError: missing, or 'not a checkpoint: <reason>'."""
+    """The content of a snapshot, tensors on the CPU, `epoch` an int. UserError: missing, or 'not a checkpoint:
+    <reason>'; all parts but `meta` (see common/snapshot_meta.py) are of the right kind after this."""
     path = Path(path)
-    if not path.is_file():
+    if not path.exists():
         raise UserError(f'no snapshot {path}')
-    with open(path, 'rb') as file:
-        head = file.read(256).lstrip()
-    if not head:
-        raise UserError(f'{path} is not a checkpoint: the file is empty')
-    if head.startswith(b'<'):
-        raise UserError(f'{path} is not a checkpoint: it is a web page, so the download went wrong; '
-                        'open the link in a browser and save the file itself')
     try:
-        with torch.serialization.safe_globals(_LEGACY):
-            content = torch.load(path, map_location='cpu', weights_only=True)
-    except Exception as error:  # whatever PyTorch's reader makes of broken bytes
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        if 'Weights only load failed' in str(error):
-            reason = 'it holds things other than tensors and plain values, or is damaged'
-        elif 'PytorchStreamReader' in str(error):
-            reason = 'it is truncated or damaged'
-        raise UserError(f'{path} is not a checkpoint: {reason}') from error
+        content = torch_file.load(path)
+    except ValueError as error:
+        raise UserError(f'{path} is not a checkpoint: {error}') from error
     if not isinstance(content, dict) or not isinstance(content.get('network'), dict):
         raise UserError(f"{path} is not a checkpoint: it has no 'network'")
     if 'epoch' not in content:
         raise UserError(f"{path} is not a whole checkpoint: it has no 'epoch'")
-    return content
+    fault = _fault(content)
+    if fault:
+        raise UserError(f'{path} is not a checkpoint: {fault}: it is damaged, take another one')
+    return {**content, 'epoch': int(content['epoch'])}
+
+
+def _fault(content):
+    """What is wrong with the parts of a snapshot, or None."""
+    for name, value in content['network'].items():
+        if not isinstance(name, str) or not isinstance(value, torch.Tensor):
+            return f"its 'network' has the entry {str(name)[:60]}, which is no tensor"
+    if not isinstance(content['epoch'], Real) or not -1 <= content['epoch'] < 10 ** 9:
+        return "its 'epoch' is no number of an epoch"
+    for name, kinds in (('optimizer', {}), ('state', STATE)):
+        part = content.get(name, {})
+        if not isinstance(part, dict):
+            return f"its '{name}' is no dictionary"
+        odd = [key for key, kind in kinds.items() if name in content and not isinstance(part.get(key), kind)]
+        if odd:
+            return f"its '{name}' has no proper {', '.join(odd)}"
+    return snapshot_meta.fault(content['meta']) if content.get('meta') else None
 
 
 def network_state(content):
@@ -96,7 +97,7 @@ def load_network(model, content, path, regressor_optional=False):
     Args:
         regressor_optional: accept a file without `param_regressor.*` (lixel stage).
     Raises:
-        UserError: the first few names that do not fit.
+        UserError: the first few names that do not fit, or the first tensor with a NaN.
     """
     own, given = model.state_dict(), network_state(content)
     if regressor_optional and not any(name.startswith('param_regressor.') for name in given):
@@ -108,6 +109,10 @@ def load_network(model, content, path, regressor_optional=False):
     if faults:
         more = f' and {len(faults) - 3} more' if len(faults) > 3 else ''
         raise UserError(f'{path} does not fit the network: {"; ".join(faults[:3])}{more}')
+    broken = next((name for name, value in given.items() if not value.isfinite().all()), None)
+    if broken:
+        raise UserError(f'{path}: {broken} has values that are not finite: its training diverged or the file is '
+                        'damaged; take another snapshot')
     model.load_state_dict(given)
 
 

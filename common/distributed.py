@@ -1,10 +1,18 @@
 """One process or several: under torchrun each process joins a group, else everything here is a no-op."""
+import contextlib
 import os
+import re
 
 import torch
 import torch.distributed as dist
 
+from common.errors import UserError
+
 _control = None  # gloo group for small host-side messages, so that they never wait for a GPU
+
+
+class LostProcess(UserError):
+    """Another process of the run is gone, so that what needs all of them fails."""
 
 
 def init(device):
@@ -67,6 +75,18 @@ def gather_objects(value):
 def barrier():
     if active():
         dist.barrier(group=_control)
+
+
+@contextlib.contextmanager
+def noticing_losses():
+    """Turns what the backends say when another process is gone into LostProcess."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not active() or not isinstance(error, dist.DistError) and not re.search('gloo|nccl', str(error), re.I):
+            raise
+        raise LostProcess('another process of this run has ended: its own message says why, without one it was killed; '
+                          f'go on with --continue ({str(error).splitlines()[0]})') from error
 
 
 def close():

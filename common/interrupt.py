@@ -1,14 +1,21 @@
 """SIGTERM and Ctrl-C as a request to stop after the current step."""
+import os
 import signal
 import threading
 
 
 class StopRequest:
-    """True once SIGTERM or SIGINT has come, while used as a context; a second signal acts as usual."""
+    """True once SIGTERM or SIGINT has come, while used as a context.
+
+    A second signal acts as usual, and so ends a program that hangs. Not under torchrun: there one request comes as
+    several signals (from the batch system to every process, and once more from torchrun), and torchrun itself ends
+    processes that take too long.
+    """
 
     def __init__(self):
         self.received = None
         self.previous = {}
+        self.once = 'LOCAL_RANK' not in os.environ
 
     def __enter__(self):
         if threading.current_thread() is threading.main_thread():
@@ -17,7 +24,8 @@ class StopRequest:
 
     def note(self, kind, frame):
         self.received = signal.Signals(kind).name
-        self.restore()
+        if self.once:
+            self.restore()
 
     def restore(self):
         for kind, handler in self.previous.items():

@@ -1,5 +1,7 @@
 """Batches: which samples, in which order, read by which processes."""
+import re
 import signal
+import threading
 
 import cv2
 import numpy as np
@@ -85,3 +87,37 @@ def make_loader(dataset, batches, workers, pin_memory):
     """DataLoader over given batches of keys; `workers` processes stay alive between epochs."""
     return DataLoader(dataset, batch_sampler=batches, num_workers=workers, pin_memory=pin_memory,
                       worker_init_fn=init_worker, persistent_workers=workers > 0)
+
+
+def start_reading(loader):
+    """iter(loader), without the signal handler that PyTorch installs with it.
+
+    That one raises an exception wherever the program happens to be when a loader process dies, in the middle of a
+    step of the optimiser too. `next_batch` finds it out within five seconds, between two steps.
+    """
+    batches = iter(loader)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    return batches
+
+
+def next_batch(batches):
+    """The next batch of `start_reading`. UserError: a loader process was killed."""
+    try:
+        return next(batches)
+    except RuntimeError as error:
+        if not re.match(r'DataLoader worker \(pid', str(error)):
+            raise
+        raise UserError(f'a loader process was killed ({" ".join(str(error).split())}), most often because memory ran '
+                        'short: lower num_thread or the batch size; a training goes on with --continue') from error
+
+
+def read_all(loader):
+    """All batches of a loader, with the errors of `next_batch`."""
+    batches = start_reading(loader)
+    while True:
+        try:
+            batch = next_batch(batches)
+        except StopIteration:
+            return
+        yield batch

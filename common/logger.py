@@ -1,12 +1,50 @@
 """What a run leaves behind: lines on the screen and in a text file, and one JSON row per training step."""
 import itertools
 import json
+import sys
 import time
 from pathlib import Path
 
 from tqdm import tqdm
 
 from common.errors import optional_import
+from common.utils.whole_file import write_text
+
+MAX_WAITING = 1 << 24  # bytes of a log kept in memory while the disk takes none
+
+
+class Appender:
+    """Adds lines to a file. What a full disk refuses waits in memory for the next line that finds room.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
+
+    def __init__(self, path):
+        self.file = open(path, 'ab', buffering=0)
+        self.path, self.failing = path, False
+        self.waiting = b'' if self._ends_a_line() else b'\n'
+
+    def _ends_a_line(self):
+        """False after a run that was killed in the middle of one."""
+        if not self.file.tell():
+            return True
+        with open(self.path, 'rb') as file:
+            file.seek(-1, 2)
+            return file.read(1) == b'\n'
+
+    def write(self, text):
+        """Add text, which ends with a line's end. Never fails."""
+        self.waiting = (self.waiting + text.encode('utf-8', 'replace'))[-MAX_WAITING:]
+        try:
+            while self.waiting:
+                self.waiting = self.waiting[self.file.write(self.waiting):]
+            self.failing = False
+        except OSError as error:
+            if not self.failing:
+                print(f'warning: cannot write {self.path}: {error.strerror}; its lines are kept until it works again',
+                      file=sys.stderr)
+            self.failing = True
 
 
 class Logger:
@@ -25,7 +63,7 @@ class Logger:
         if enabled:
             self.dir = Path(log_dir)
             self.dir.mkdir(parents=True, exist_ok=True)
-            self.text = open(self.dir / f'{name}.txt', 'a', buffering=1, encoding='utf-8')
+            self.text = Appender(self.dir / f'{name}.txt')
 
     def info(self, message):
         """One or more lines, with the time in the file."""
@@ -45,7 +83,7 @@ class Logger:
         if not self.enabled:
             return
         if self.rows is None:
-            self.rows = open(self.dir / 'metrics.jsonl', 'a', buffering=1, encoding='utf-8')
+            self.rows = Appender(self.dir / 'metrics.jsonl')
         self.rows.write(json.dumps(values) + '\n')
         if self.tensorboard:
             for name, value in values.items():
@@ -54,7 +92,7 @@ class Logger:
 
     def write_json(self, name, values):
         if self.enabled:
-            (self.dir / name).write_text(json.dumps(values, indent=2) + '\n', encoding='utf-8')
+            write_text(self.dir / name, json.dumps(values, indent=2) + '\n')
 
 
 def format_losses(losses):

@@ -40,12 +40,11 @@ class Autocast(nn.Module):
             return self.module(inputs, targets, meta_info, mode)
 
 
-def wrap(model, devices, amp='none', compiled=False, sync_bn=False, idle_parts=False):
+def wrap(model, devices, amp='none', compiled=False, sync_bn=False):
     """The callable to train with; `model` itself stays what is saved and loaded.
 
     One process: DataParallel over several GPUs, nothing on one device. Under torchrun: DistributedDataParallel, for
-    which `freeze_and_collect` must have been called (parameters without gradient are left out); `idle_parts`: some
-    steps leave trained parameters unused, so DDP must look for them.
+    which `freeze_and_collect` must have been called: it waits for a gradient of every parameter that may have one.
     """
     if sync_bn and distributed.active() and devices[0].type == 'cuda':
         model = nn.SyncBatchNorm.convert_sync_batchnorm(model)
@@ -53,7 +52,7 @@ def wrap(model, devices, amp='none', compiled=False, sync_bn=False, idle_parts=F
     if distributed.active() and any(p.requires_grad for p in net.parameters()):
         ids = [devices[0].index] if devices[0].type == 'cuda' else None
         # BatchNorm's averages need no broadcast: only the first process saves them, as DataParallel saves device 0's
-        return DistributedDataParallel(net, device_ids=ids, find_unused_parameters=idle_parts, **{BUFFER_SYNC: False})
+        return DistributedDataParallel(net, device_ids=ids, **{BUFFER_SYNC: False})
     return DataParallel(net, [d.index for d in devices]) if len(devices) > 1 else net
 
 

@@ -48,9 +48,11 @@ class Model(nn.Module):
 
     @property
     def trainable_modules(self):
-        """The modules whose parameters the optimiser of this stage gets."""
+        """The modules whose parameters are trained now; the optimiser of this stage gets those without `pose_only`."""
         if self.stage == 'param':
             return [self.param_regressor]
+        if self.pose_only:
+            return self.lixel_modules[:2]
         return self.lixel_modules[2:] if self.freeze_pose else self.lixel_modules
 
     def train(self, mode=True):

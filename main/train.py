@@ -34,7 +34,7 @@ def main(argv=None):
     try:
         finished = Trainer(cfg, args.snapshot).train()
         if not finished and distributed.is_main():
-            print(f'stopped after a whole step; go on with: {resume_command(sys.argv if argv is None else argv, args)}')
+            print(f'stopped after a whole step; {resume_hint(sys.argv if argv is None else argv, args)}')
     except torch.OutOfMemoryError as error:
         raise UserError(f'{str(error).splitlines()[0]}: lower train_batch_size and raise grad_accum by the same factor '
                         'for the same total batch, or use amp=bf16') from error
@@ -42,13 +42,15 @@ def main(argv=None):
         distributed.close()
 
 
-def resume_command(argv, args):
-    """The command line that resumes a run started by `argv`."""
+def resume_hint(argv, args):
+    """'go on with: <command>' for a run started by `argv`; under torchrun on several machines each has its own."""
     words = [word for word in argv if word not in ('--snapshot', args.snapshot, f'--snapshot={args.snapshot}')]
-    start = ['python']
-    if distributed.active():
-        start = ['torchrun', '--nproc_per_node', os.environ['LOCAL_WORLD_SIZE']]
-    return shlex.join([*start, *words] + ([] if '--continue' in words else ['--continue']))
+    words += [] if '--continue' in words else ['--continue']
+    if not distributed.active():
+        return f'go on with: {shlex.join(["python", *words])}'
+    if int(os.environ.get('GROUP_WORLD_SIZE', 1)) > 1:
+        return f'go on, on every machine with the options that torchrun had there: torchrun ... {shlex.join(words)}'
+    return f'go on with: {shlex.join(["torchrun", "--nproc_per_node", os.environ["LOCAL_WORLD_SIZE"], *words])}'
 
 
 if __name__ == '__main__':

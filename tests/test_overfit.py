@@ -1,10 +1,7 @@
 """Network, losses, targets and optimiser together: eight synthetic samples can be learnt by heart."""
-import itertools
-
 from torch.utils.data import default_collate
 
 from common.base import Trainer
-from common.timer import Timer
 from tests.tiny import tiny_config
 
 
@@ -18,6 +15,6 @@ def test_eight_samples_are_learnt_by_heart(tmp_path):
     for step in range(120):
         for group in trainer.optimizer.param_groups:
             group['lr'] = 3e-3 if step < 90 else 3e-4
-        losses = trainer.train_step(itertools.repeat(batch), Timer())
+        losses = trainer.train_step([batch])
         totals.append(float(sum(losses.values())))
     assert totals[-1] < 0.2 * totals[0], (totals[::20], losses)
