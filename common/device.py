@@ -8,18 +8,20 @@ import torch
 from common.errors import UserError
 
 _VISIBLE_AT_START = os.environ.get('CUDA_VISIBLE_DEVICES')  # set by SLURM and the like: ids count within it
+LONGEST_ID = 4  # digits: a list of more GPUs would only take time and memory
 _nvml = True  # until it fails once
 
 
 def parse_gpu_ids(text):
     """'0' -> [0]; '0,2' -> [0, 2]; '0-3' -> [0, 1, 2, 3]; 'cpu' -> []. UserError: anything else."""
-    bad = UserError(f'--gpu "{text}": write ids such as 0, 0,2 or 0-3, or cpu')
+    bad = UserError(f'--gpu "{text[:60]}": write ids such as 0, 0,2 or 0-3, or cpu')
     if text.strip() == 'cpu':
         return []
     ids = []
     for part in text.split(','):
         first, dash, last = part.strip().partition('-')
-        if not first.isdecimal() or dash and not last.isdecimal():
+        if not all(number.isdecimal() and number.isascii() and len(number) <= LONGEST_ID
+                   for number in ((first, last) if dash else (first,))):
             raise bad
         span = range(int(first), int(last if dash else first) + 1)
         if not span:
@@ -33,10 +35,10 @@ def parse_gpu_ids(text):
 def select_gpus(text=None):
     """Make the GPUs that `text` names the only visible ones: cuda:0, cuda:1, ... in the order given.
 
-    None or '': GPU 0, or the CPU where there is none. Under torchrun each process takes the id of its local rank.
+    None: GPU 0, or the CPU where there is none. Under torchrun each process takes the id of its local rank.
     Without any CUDA device: one warning, then the CPU. UserError: bad text, or an id that is not there.
     """
-    if not text:
+    if text is None:
         text = f"0-{int(os.environ['LOCAL_WORLD_SIZE']) - 1}" if 'LOCAL_RANK' in os.environ else '0'
         asked = False
     else:

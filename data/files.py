@@ -5,12 +5,18 @@ from pathlib import Path
 import numpy as np
 
 from common.errors import UserError
+from common.human_model.model_file import read_npy
 from common.utils.preprocessing import to_xywh
+
+LARGEST_SIDE = 10 ** 6  # pixels: no picture is wider or higher
 
 
 def require(path, holds, avoid=''):
     """The path, if the file is there. UserError: what it holds, and `avoid`, how to do without it."""
     path = Path(path)
+    if path.is_dir():
+        raise UserError(f'{path} is a folder, where a file belongs that holds {holds}: move it away. Where to get the '
+                        f'file: python tool/check_assets.py')
     if not path.is_file():
         raise UserError(f'{path} is missing: it holds {holds}{"; " + avoid if avoid else ""}. Where to get it: '
                         f'python tool/check_assets.py')
@@ -18,22 +24,45 @@ def require(path, holds, avoid=''):
 
 
 def read_json(path, holds, avoid=''):
-    """Content of a JSON file. UserError: missing (see `require`), or no JSON."""
+    """Content of a JSON file. UserError: missing (see `require`), not to be read, or no JSON."""
     try:
         with open(require(path, holds, avoid), encoding='utf-8') as file:
             return json.load(file)
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except (ValueError, RecursionError) as error:  # a number of 5000 digits is a ValueError of its own
         raise UserError(f'{path} is not a JSON file ({error}): download it again') from error
 
 
+def unreadable(path, error):
+    """The UserError for a file that is there, and that the system does not let us read (OSError)."""
+    return UserError(f'{path} cannot be read ({error.strerror or error}): see to its permissions, and to the disk')
+
+
+def read_records(path, kind, holds, avoid=''):
+    """What read_json reads, if it is a `kind`: dict or list. UserError otherwise."""
+    content = read_json(path, holds, avoid)
+    if not isinstance(content, kind):
+        names = {dict: 'dictionary', list: 'list'}
+        raise UserError(f'{path} holds a {type(content).__name__} where a {names[kind]} belongs ({holds}): is it '
+                        'another file under this name? Download it again')
+    return content
+
+
 def read_array(path, shape, holds):
-    """A float32 array of a .npy file. UserError: missing, unreadable or of another shape."""
+    """A float32 array of a .npy file. UserError: missing, unreadable, of another shape, or not finite."""
     try:
-        array = np.load(require(path, holds), allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise UserError(f'{path} is not an array file ({error}): download it again') from error
+        with open(require(path, holds), 'rb') as file:
+            array = read_npy(file)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except Exception as error:  # NumPy parses the header as Python text: forged, it can fail in any way
+        reason = ' '.join(str(error).split())[:200] or type(error).__name__
+        raise UserError(f'{path} is not an array file ({reason}): download it again') from error
     if array.shape != shape:
         raise UserError(f'{path} has the shape {array.shape}, expected {shape}: it belongs to another body model')
+    if not np.isfinite(array).all():
+        raise UserError(f'{path} has values that are not finite: download it again')
     return array.astype(np.float32)
 
 
@@ -57,27 +86,58 @@ def read_coco(path, holds, image_keys=(), annotation_keys=()):
 def read_coco_lists(path, holds, image_keys=(), annotation_keys=()):
     """What read_coco reads: {id: image}, those without annotations too, and the list of annotations."""
     content = read_json(path, holds)
-    if not isinstance(content, dict) or not {'images', 'annotations'} <= set(content):
-        raise UserError(f'{path} has no "images" and "annotations": it is not a COCO-style file')
+    if not isinstance(content, dict) or not all(isinstance(content.get(k), list) for k in ('images', 'annotations')):
+        raise UserError(f'{path} has no lists "images" and "annotations": it is not a COCO-style file; download it '
+                        'again')
     images = {}
     for image in content['images']:
         _check_record(path, 'image', image, ('id', 'file_name', 'width', 'height', *image_keys))
+        where = f'{path}: image {_id(image)}'
+        if not (isinstance(image['file_name'], str) and '\0' not in image['file_name']):
+            raise UserError(f'{where} has a file_name that is no text: download the file again')
+        if not all(_is_number(image[key]) and 0 < image[key] <= LARGEST_SIDE for key in ('width', 'height')):
+            raise UserError(f'{where} has a width and height that are no pixels ({_short(image["width"])}, '
+                            f'{_short(image["height"])}): download the file again')
         images[image['id']] = image
     for annotation in content['annotations']:
         _check_record(path, 'annotation', annotation, ('id', 'image_id', 'bbox', *annotation_keys))
         if annotation['image_id'] not in images:
-            raise UserError(f'{path}: annotation {annotation["id"]} is of image {annotation["image_id"]}, which is '
-                            f'not in "images"')
-        if len(annotation['bbox']) != 4:
-            raise UserError(f'{path}: annotation {annotation["id"]} has the bbox {annotation["bbox"]}, not x, y, '
-                            f'width, height')
+            raise UserError(f'{path}: annotation {_id(annotation)} is of image {_short(annotation["image_id"])}, which '
+                            f'is not in "images": download the file again')
+        _check_bbox(f'{path}: annotation {_id(annotation)}', annotation['bbox'])
     return images, content['annotations']
 
 
 def _check_record(path, kind, record, keys):
+    """UserError unless a record is a dictionary with these keys; those that end with id must be numbers or texts."""
+    if not isinstance(record, dict):
+        raise UserError(f'{path}: {kind} {_short(record)} is no dictionary: download the file again')
     lacking = [key for key in keys if key not in record]
     if lacking:
-        raise UserError(f'{path}: {kind} {record.get("id", "without an id")} has no {", ".join(lacking)}')
+        raise UserError(f'{path}: {kind} {_id(record)} has no {", ".join(lacking)}: download the file again')
+    for key in keys:
+        if key.endswith('id') and not isinstance(record[key], int | float | str):
+            raise UserError(f'{path}: {kind} {_id(record)} has a {key} that is neither a number nor a text: download '
+                            'the file again')
+
+
+def _check_bbox(where, bbox):
+    if not (isinstance(bbox, list) and len(bbox) == 4 and all(map(_is_number, bbox))):
+        raise UserError(f'{where} has the bbox {_short(bbox)}, not x, y, width, height: download the file again')
+
+
+def _is_number(value):
+    """Whether a value of a JSON file is a number that an array takes (NaN too, but no integer of 400 digits)."""
+    return isinstance(value, float) or (isinstance(value, int) and abs(value) < 2 ** 63)
+
+
+def _id(record):
+    return _short(record['id']) if 'id' in record else 'without an id'
+
+
+def _short(value):
+    """A value of a file in a message: its beginning, whatever it is."""
+    return str(value)[:60]
 
 
 class RootNetFile:
@@ -89,8 +149,12 @@ class RootNetFile:
 
     def __init__(self, path, key, unit, box_format='xywh'):
         self.entries = []
-        for entry in read_json(path, 'boxes and root depths for testing', 'use_gt_info=true does without'):
+        for entry in read_records(path, list, 'boxes and root depths for testing', 'use_gt_info=true does without'):
             _check_record(path, 'entry', entry, (key, 'bbox', 'root_cam'))
+            where, root = f'{path}: the entry of {key} {_short(entry[key])}', entry['root_cam']
+            _check_bbox(where, entry['bbox'])
+            if not (isinstance(root, list) and len(root) == 3 and all(map(_is_number, root))):
+                raise UserError(f'{where} has the root_cam {_short(root)}, not x, y, z: download the file again')
             bbox = np.asarray(to_xywh(entry['bbox'], box_format), np.float32)
             self.entries.append((entry[key], bbox, float(entry['root_cam'][2]) * unit))
         self.by_key = {str(name): (bbox, depth) for name, bbox, depth in self.entries}

@@ -78,7 +78,7 @@ class MeshDataset(MeshEvaluation, Dataset):
         self.codec = LixelCodec(cfg.input_img_shape, cfg.output_hm_shape, cfg.bbox_3d_size)
         self.check = LoadCheck(self.name, self.suspect, self.rules if self.training else None,
                                cfg.missing_image if type(self).load_image is MeshDataset.load_image else None,
-                               self.joint_set)
+                               self.joint_set, cfg.bbox_3d_size)
         self.boxes = Boxes(self)
         self.samples = self.make_samples()
         if not len(self.samples):
@@ -167,11 +167,13 @@ class MeshDataset(MeshEvaluation, Dataset):
                     sample.fit = None
                 yield sample
                 last = sample.ann_id
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             place = traceback.extract_tb(error.__traceback__)[-1]
+            reason = ' '.join(str(error).split())[:200]
             raise UserError(f'{self.name}: the record after id {last} is not laid out as expected: '
-                            f'{type(error).__name__} {error} ({Path(place.filename).name}, line {place.lineno})') \
-                from error
+                            f'{type(error).__name__} {reason} ({Path(place.filename).name}, line {place.lineno}); '
+                            f'python tool/check_assets.py {self.name} names the file and the record in '
+                            f'{self.folder}') from error
 
     def _without_excluded(self, samples):
         """Samples of a test without the pictures named in cfg.exclude. UserError for a name that fits none."""

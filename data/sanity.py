@@ -8,6 +8,7 @@ import numpy as np
 from common.errors import UserError
 from common.utils.preprocessing import crop_affine, looks_like_corners
 from data.target import fit_error, is_plausible, place_fit
+from data.units import odd_unit, wrong_shape
 
 log = logging.getLogger(__name__)
 CHECKED = 1000     # samples whose meshes are looked at
@@ -21,11 +22,12 @@ class LoadCheck:
 
     name: of the data set. suspect: the file to name when too many are bad. rules: TargetRules, or None where fits are
     not used. missing_image: 'error' or 'skip'; None: the pictures are no files. joint_set: of the samples' joints.
+    bbox_3d_size: metres, size of what is looked for; None: unknown, and so are wrong units.
     """
 
-    def __init__(self, name, suspect, rules, missing_image, joint_set=None):
+    def __init__(self, name, suspect, rules, missing_image, joint_set=None, bbox_3d_size=None):
         self.name, self.suspect, self.rules, self.missing_image = name, suspect, rules, missing_image
-        self.joint_set = joint_set
+        self.joint_set, self.bbox_3d_size = joint_set, bbox_3d_size
         self.counts, self.first = Counter(), {}
         self.seen, self.bad, self.fits, self.rejected = 0, 0, 0, 0
         self.listed = {}  # folder -> names of the files in it
@@ -39,9 +41,17 @@ class LoadCheck:
             self.bad += 1
 
     def filter(self, samples):
-        """The samples that can be used, their bad parts masked; a report at the end. UserError: too many are bad."""
+        """The samples that can be used, their bad parts masked; a report at the end.
+
+        UserError: too many are bad, or one has an array of another shape than data/sample.py says.
+        """
         for sample in samples:
-            problem = self._problem(sample) or self._mask_joints(sample) or self._mask_fit(sample)
+            odd = wrong_shape(sample, self.joint_set)
+            if odd:
+                raise UserError(f'{self.name}: {odd} ({sample.img_path}, id {sample.ann_id}); suspect {self.suspect}, '
+                                f'and see python tool/check_assets.py {self.name}')
+            problem = self._problem(sample) or self._mask_joints(sample) or self._mask_fit(sample) or (
+                self.bbox_3d_size and odd_unit(sample, self.bbox_3d_size))
             if problem:
                 self.skip(problem, f'{sample.img_path}, id {sample.ann_id}', suspicious=True)
             elif self.seen < CHECKED:

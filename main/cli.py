@@ -7,15 +7,34 @@ from common.errors import UserError
 from main.config import cfg
 
 
+class Once(argparse.Action):
+    """Stores the value of an option. UserError if it is given twice: only one of the values could count."""
+    given = False
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        if option_string and self.given:
+            raise UserError(f'{option_string} is given twice: leave out one of them')
+        self.given = True
+        setattr(namespace, self.dest, values)
+
+
 def make_parser(doc):
     """An argument parser with the common flags; `doc` is the program's docstring."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.register('action', None, Once)  # the action of every option that names no other
     parser.add_argument('--gpu', metavar='IDS', help='0, 0,2, 0-3 or cpu (default: GPU 0, or the CPU without one)')
     parser.add_argument('--cfg', default='body', metavar='NAME', help='body (default), hand, nano, or a YAML file')
     parser.add_argument('--stage', choices=('lixel', 'param'), help='default: lixel to train, else the snapshot\'s')
-    parser.add_argument('--snapshot', metavar='FILE', help='a snapshot by its path')
+    parser.add_argument('--snapshot', metavar='FILE', type=not_empty, help='a snapshot by its path')
     parser.add_argument('options', nargs='*', metavar='key=value', help='settings of main/config.py')
     return parser
+
+
+def not_empty(text):
+    """The type of options whose empty text is a shell variable that was not set, and no wish for the default."""
+    if not text:
+        raise argparse.ArgumentTypeError('it is empty')
+    return text
 
 
 def configure(args, continue_train=False):
@@ -26,7 +45,9 @@ def configure(args, continue_train=False):
 
 
 def chosen_snapshot(args):
-    """The path that --snapshot or --test_epoch names. UserError: neither, or not there."""
+    """The path that --snapshot or --test_epoch names. UserError: neither or both, or not there."""
+    if args.snapshot and args.test_epoch is not None:
+        raise UserError('--test_epoch and --snapshot both name a snapshot: give one of them')
     if args.snapshot:
         return args.snapshot
     folder = Path(cfg.output_dir) / 'model_dump'

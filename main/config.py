@@ -18,6 +18,7 @@ from omegaconf.errors import OmegaConfBaseException
 from common.device import select_gpus
 from common.errors import UserError
 from main.config_check import check_heat_maps, check_values
+from main.config_file import in_words, read_settings, read_words
 
 ROOT = Path(__file__).resolve().parent.parent
 PRESETS = ROOT / 'main' / 'configs'
@@ -145,27 +146,17 @@ class Config:
     # ---- changing it ----
     def override(self, items):
         """Set values from `['key=value', ...]`, with types checked. UserError: unknown key or wrong value."""
-        for item in items:
-            if '=' not in item:
-                raise UserError(f'"{item}" is not an option: write key=value, such as train_batch_size=8')
-        try:
-            changes = OmegaConf.to_container(OmegaConf.from_dotlist(list(items)))
-        except Exception as error:  # OmegaConf passes on whatever its YAML parser raises
-            raise UserError(f'cannot read the options {" ".join(items)}: {_one_line(error)}') from error
-        self.update(changes)
+        self.update(read_words(items))
 
     def load(self, name):
         """Start again from the defaults, then apply a preset ('body', 'hand', 'nano') or a YAML file's values."""
         path = PRESETS / f'{name}.yaml'
         if not path.is_file():
             path = Path(name)
-        if not path.is_file():
+        if not path.exists():
             presets = ', '.join(sorted(p.stem for p in PRESETS.glob('*.yaml')))
             raise UserError(f'--cfg {name}: neither a preset ({presets}) nor an existing YAML file')
-        try:
-            changes = OmegaConf.to_container(OmegaConf.load(path)) or {}
-        except Exception as error:
-            raise UserError(f'{path} is not a YAML file of settings: {_one_line(error)}') from error
+        changes = read_settings(path)
         for key, value in dataclasses.asdict(Config()).items():
             setattr(self, key, value)
         self.update(changes, source=f'{path}: ')
@@ -176,21 +167,20 @@ class Config:
         for key in changes:
             if key not in names and key not in SETTABLE.values():
                 near = difflib.get_close_matches(str(key), sorted(names), n=3, cutoff=0.5)
-                hint = f'did you mean {", ".join(near)}?' if near else f'known: {", ".join(sorted(names))}'
-                raise UserError(f'{source}unknown option "{key}": {hint}')
+                hint = f'did you mean {", ".join(near)}?' if near else 'main/config.py lists all there are'
+                raise UserError(f'{source}unknown option "{str(key)[:80]}": {hint}')
         changes = {SETTABLE.get(key, key): value for key, value in changes.items()}
-        merged = OmegaConf.structured(self)
+        merged, kinds = OmegaConf.structured(self), {f.name: f.type for f in dataclasses.fields(self)}
         for key, value in changes.items():
             try:
                 OmegaConf.update(merged, key, value, merge=False)
-            except (OmegaConfBaseException, ValueError, TypeError) as error:
-                raise UserError(f'{source}{key}={value}: {str(error).splitlines()[0]}') from error
+            except (OmegaConfBaseException, ValueError, TypeError, OverflowError) as error:
+                told = {kept: name for name, kept in SETTABLE.items()}.get(key, key)
+                raise UserError(f'{source}{told}={str(value)[:80]}: must be {in_words(kinds[key])}') from error
         values = OmegaConf.to_container(merged)
         for f in dataclasses.fields(self):
             if isinstance(f.default, tuple):
                 values[f.name] = tuple(values[f.name])
-                if len(values[f.name]) != len(f.default):
-                    raise UserError(f'{source}{f.name}={values[f.name]}: {len(f.default)} values are needed')
         check_values(values, source)
         for key in PATHS:
             if isinstance(values[key], str):
@@ -223,10 +213,6 @@ class Config:
             values.pop(kept)
             values[key] = getattr(self, key)
         return {**values, 'human_model': self.human_model, 'bbox_3d_size': self.bbox_3d_size}
-
-
-def _one_line(error):
-    return ' '.join(str(error).split())
 
 
 cfg = Config()

@@ -1,4 +1,6 @@
 """Which values the settings may have."""
+import math
+
 from common.errors import UserError
 from data import require_dataset
 
@@ -13,11 +15,23 @@ POSITIVE = ('resnet_width', 'head_width', 'sigma', 'lr', 'lr_dec_factor', 'train
 NOT_NEGATIVE = ('num_thread', 'seed', 'keep_snapshots', 'pose_epochs', 'warmup_iters', 'clip_grad', 'weight_decay',
                 'normal_loss_weight', 'heatmap_loss_weight', 'aug_scale', 'aug_rotation', 'aug_color')
 BELOW_ONE = ('aug_scale', 'aug_color')  # a box or a colour may shrink, but not to nothing
+# Beyond these a run would not fail but fill the memory, or never end; the published settings are far from them.
+LARGEST = {'resnet_width': 512, 'head_width': 4096, 'synthetic_img_size': 4096, 'synthetic_train_size': 10 ** 9,
+           'synthetic_test_size': 10 ** 9, 'synthetic_occlusion': 1, 'synthetic_max_heading': 180, 'num_thread': 1024,
+           'seed': 2 ** 63 - 1, 'train_batch_size': 10 ** 6, 'test_batch_size': 10 ** 6, 'grad_accum': 10 ** 6,
+           'lixel_epochs': 10 ** 6, 'param_epochs': 10 ** 6, 'end_epoch_override': 10 ** 6, 'warmup_iters': 10 ** 9}
+LARGEST_INPUT, LARGEST_DEPTH = 4096, 1024  # pixels, lixels
+FOLDERS = ('data_dir', 'human_model_dir', 'output_dir')
 STRIDE = 4  # input pixels per lixel in x and y: the backbone's map is 32 times smaller, the heads double it thrice
 
 
 def check_values(values, source=''):
     """UserError, which begins with `source`, for the first of {field: value} that no run could use."""
+    for key, value in values.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UserError(f'{source}{key}={value}: must be a finite number')
+        if isinstance(value, str) and '\0' in value:
+            raise UserError(f'{source}{key} is not a text: it has a character that no name can have')
     for key, choices in CHOICES.items():
         if values[key] not in choices:
             raise UserError(f'{source}{key}={values[key]}: one of {", ".join(map(str, choices))}')
@@ -27,6 +41,12 @@ def check_values(values, source=''):
         for key in keys:
             if values[key] is not None and not is_good(values[key]):
                 raise UserError(f'{source}{key}={values[key]}: {rule}')
+    for key, largest in LARGEST.items():
+        if values[key] is not None and values[key] > largest:
+            raise UserError(f'{source}{key}={values[key]}: must not be above {largest}')
+    for key in FOLDERS:
+        if not values[key]:
+            raise UserError(f'{source}{key} is empty: name a folder, or leave it out for the default')
     for name in (*values['trainset_3d'], *values['trainset_2d'], values['testset']):
         require_dataset(name, source)
 
@@ -34,9 +54,11 @@ def check_values(values, source=''):
 def check_heat_maps(input_img_shape, output_hm_shape):
     """UserError unless heat maps (depth, height, width) lixels are what the network makes of (height, width) pixels."""
     depth, *plane = output_hm_shape
-    if depth < 1 or any(size < 32 or size % 32 for size in input_img_shape):
+    if not 1 <= depth <= LARGEST_DEPTH or any(
+            not 32 <= size <= LARGEST_INPUT or size % 32 for size in input_img_shape):
         raise UserError(f'input_img_shape={list(input_img_shape)} output_hm_shape={list(output_hm_shape)}: height and '
-                        'width of the input must be multiples of 32 pixels, and the depth at least one lixel')
+                        f'width of the input must be multiples of 32 pixels up to {LARGEST_INPUT}, and the depth at '
+                        f'least one lixel and at most {LARGEST_DEPTH}')
     wanted = [size // STRIDE for size in input_img_shape]
     if plane != wanted:
         raise UserError(f'output_hm_shape={list(output_hm_shape)}: an input of {input_img_shape[0]} x '

@@ -9,6 +9,7 @@
 For each picture it writes a folder output/demo/<name>/ with overlays (rendered_mesh_*.jpg, output_mesh_*.jpg), meshes
 (output_mesh_*.obj), an overview.jpg, and all numbers with their units (result.json, result.npz).
 """
+import sys
 from pathlib import Path
 
 if not __package__:
@@ -17,7 +18,7 @@ if not __package__:
 from common import checkpoint, snapshot_meta
 from common.demo import options, run
 from common.demo.boxes import read_box_file
-from common.demo.detector import Detector
+from common.demo.detector import DETECTORS, THRESHOLD, Detector
 from common.demo.predictor import Predictor
 from common.demo.record import JointReader
 from common.demo.sources import BoxSource, find_inputs, is_video
@@ -43,12 +44,14 @@ SAMPLES = ROOT / 'data' / 'Synthetic' / 'samples'
 def main(argv=None):
     parser = make_parser(__doc__)
     options.add_options(parser)
-    args = parser.parse_intermixed_args(argv)
+    args = parser.parse_intermixed_args(options.plain_words(sys.argv[1:] if argv is None else argv))
     boxes = options.box_texts(args)
     options.check_options(args)
     configure(args)
     bundled = args.input is None
     inputs = [] if args.serve else find_inputs(SAMPLES if bundled else args.input)
+    box_file = SAMPLES / 'samples.json' if bundled else args.bbox_file
+    table = read_box_file(box_file) if box_file else None  # fails sooner than the network
     path = chosen_snapshot(args) if args.snapshot or args.test_epoch is not None else SNAPSHOT
     predictor = load_predictor(path, args.stage, args.left)
     settings = run.Settings(
@@ -56,9 +59,8 @@ def main(argv=None):
         joints=joint_reader(predictor.human_model, args.joint_set), box_size_m=cfg.bbox_3d_size, focal=args.focal,
         princpt=args.princpt, root_depth=args.root_depth, smooth=args.smooth)
     if args.serve:
-        return serve(Results(predictor, settings), args.port)
-    box_file = SAMPLES / 'samples.json' if bundled else args.bbox_file
-    source = BoxSource(boxes, read_box_file(box_file) if box_file else None, make_detector(args), args.bbox_format)
+        return serve(Results(predictor, settings), options.PORT if args.port is None else args.port)
+    source = BoxSource(boxes, table, make_detector(args), args.bbox_format)
     if is_video(inputs[0]):
         return video(inputs[0], source, predictor, settings)
     return run.pictures(inputs, source, predictor, settings)
@@ -71,6 +73,7 @@ def load_predictor(path, stage, left_hand):
     if cfg.body_model not in ('auto', meta['human_model']):
         raise UserError(f'{path} was trained with the body model {meta["human_model"]}, not {cfg.body_model}')
     snapshot_meta.adopt(meta, cfg, path, stage)
+    cfg.check()
     human_model = get_human_model(cfg.human_model, model_dir=cfg.human_model_dir)
     if left_hand and not human_model.is_hand:
         raise UserError(f'--left is for hands; {path} was trained with the body model {cfg.human_model}')
@@ -89,7 +92,8 @@ def make_detector(args):
         return None
     if cfg.is_hand:
         raise UserError('--detect finds people, not hands: give boxes of the hands with --bbox x y w h')
-    return Detector(args.detector, args.detector_weights, args.detector_threshold, device=devices()[0])
+    threshold = THRESHOLD if args.detector_threshold is None else args.detector_threshold
+    return Detector(args.detector or DETECTORS[0], args.detector_weights, threshold, device=devices()[0])
 
 
 def joint_reader(human_model, name):

@@ -114,9 +114,9 @@ def test_without_prefix_and_in_half_precision(tmp_path, model, content):
 
 def test_exported_weights_name_no_folder_of_the_machine(tmp_path, content):
     settings = {'output_dir': str(tmp_path), 'data_dir': 'data', 'lr': 1e-4}
-    torch.save({**content, 'meta': {'stage': 'param', 'config': settings}}, tmp_path / 'a')
+    torch.save({**content, 'meta': {**content['meta'], 'config': settings}}, tmp_path / 'a')
     checkpoint.export_weights(tmp_path / 'a', tmp_path / 'b')
-    assert checkpoint.read(tmp_path / 'b')['meta'] == {'stage': 'param', 'config': {'data_dir': 'data', 'lr': 1e-4}}
+    assert checkpoint.read(tmp_path / 'b')['meta'] == {**content['meta'], 'config': {'data_dir': 'data', 'lr': 1e-4}}
 
 
 def test_loading_is_strict(tmp_path, model, content):

@@ -10,6 +10,9 @@ from common.utils.preprocessing import process_bbox
 FORMATS = ('xywh', 'xyxy')
 FULL = 'full'
 LARGEST = 1e6  # pixels; no number of a box is larger
+EXAMPLE = '{"photo.jpg": [[120, 40, 210, 480]]}'
+MAX_FILE_BYTES = 2 ** 27  # of a box file: boxes for a video of days
+MAX_DEPTH = 5  # objects and lists in each other
 
 
 def check_box(box, width, height, box_format=None, where='--bbox'):
@@ -68,15 +71,17 @@ def read_box_file(path):
     list of four numbers or an object with the key "bbox"; a single box needs no outer list.
     """
     try:
+        if Path(path).stat().st_size > MAX_FILE_BYTES:
+            raise ValueError('it is too large to be a list of boxes')
         data = json.loads(Path(path).read_text(encoding='utf-8'))
     except OSError as error:
         raise UserError(f'--bbox_file {path}: cannot be read ({error.strerror})') from error
     except (ValueError, RecursionError) as error:
-        raise UserError(f'--bbox_file {path}: not a JSON file ({error})') from error
+        raise UserError(f'--bbox_file {path}: not a JSON file ({error}), such as {EXAMPLE}') from error
     if isinstance(data, dict):
         return {str(key): _boxes(value, f'{path}, "{key}"') for key, value in data.items()}
     if not isinstance(data, list):
-        raise UserError(f'--bbox_file {path}: expected an object {{picture: [boxes]}} or a list')
+        raise UserError(f'--bbox_file {path}: expected an object {{picture: [boxes]}} or a list, such as {EXAMPLE}')
     table = {}
     for number, item in enumerate(data):
         if isinstance(item, dict) and ('image' in item or 'frame' in item):
@@ -91,25 +96,32 @@ def _frame_number(value, where):
     try:
         return int(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise UserError(f'{where}: "frame" is a number counted from 0, not {value!r}') from error
+        raise UserError(f'{where}: "frame" is a number counted from 0, not {_start(value)}') from error
 
 
-def _boxes(value, where):
+def _boxes(value, where, depth=0):
     """A box, or a list of boxes, each plain or inside an object -> list of boxes (not yet checked)."""
+    if depth > MAX_DEPTH:
+        raise UserError(f'{where}: nested too deeply; boxes are written like {EXAMPLE}')
     if isinstance(value, dict):
         for key in ('bbox', 'boxes', 'bboxes'):
             if key in value:
-                return _boxes(value[key], where)
-        raise UserError(f'{where}: no "bbox" in it')
+                return _boxes(value[key], where, depth + 1)
+        raise UserError(f'{where}: no "bbox" in it; boxes are written like {EXAMPLE}')
     if value == FULL or (isinstance(value, list) and len(value) == 4 and not any(isinstance(v, list) for v in value)
                          and not any(isinstance(v, dict) for v in value)):
         return [value]
     if not isinstance(value, list):
-        raise UserError(f'{where}: {value!r} is no list of boxes')
-    return [box for item in value for box in _boxes(item, where)]
+        raise UserError(f'{where}: {_start(value)} is no list of boxes, such as {EXAMPLE}')
+    return [box for item in value for box in _boxes(item, where, depth + 1)]
+
+
+def _start(value):
+    """The beginning of a value of a file, for a message."""
+    return f'{value!r}'[:60]
 
 
 def _text(box):
     if isinstance(box, str):
-        return box
+        return box[:60]
     return ' '.join(f'{v:g}' if isinstance(v, float) else str(v)[:20] for v in np.ravel(np.array(box, object)))

@@ -6,9 +6,11 @@ import torch
 from torchvision.models import detection
 
 from common.errors import UserError
+from common.utils import torch_file
 
 DETECTORS = ('fasterrcnn_mobilenet_v3_large_fpn', 'keypointrcnn_resnet50_fpn')
 PERSON = 1  # the label of people in COCO
+THRESHOLD = 0.7  # lowest score of a person
 LONG_SIDE = 1600  # pixels; larger pictures are reduced first, the detector would do the same after copying them
 
 
@@ -23,7 +25,7 @@ class Detector:
     UserError: the weights cannot be downloaded or do not fit.
     """
 
-    def __init__(self, name=DETECTORS[0], weights=None, threshold=0.7, limit=50, device='cpu'):
+    def __init__(self, name=DETECTORS[0], weights=None, threshold=THRESHOLD, limit=50, device='cpu'):
         if name not in DETECTORS:
             raise UserError(f'--detector {name}: one of {", ".join(DETECTORS)}')
         build = getattr(detection, name)
@@ -59,11 +61,9 @@ class Detector:
 def _read_weights(path, net, name):
     """The state dict in a file, checked. Published files come from frozen BatchNorm layers, which count no batches."""
     try:
-        state = torch.load(path, map_location='cpu', weights_only=True)
-    except OSError as error:
-        raise UserError(f'--detector_weights {path}: cannot be read ({error.strerror})') from error
-    except Exception as error:  # whatever PyTorch's reader makes of other files: KeyError of a text, for one
-        raise UserError(f'--detector_weights {path}: not a file of PyTorch weights') from error
+        state = torch_file.load(path)
+    except ValueError as error:
+        raise UserError(f'--detector_weights {path}: not a file of PyTorch weights: {error}') from error
     expected = net.state_dict()
     if isinstance(state, dict):
         state = {k: v for k, v in expected.items() if k.endswith('num_batches_tracked')} | state

@@ -1,12 +1,20 @@
-"""The demo's command-line options, and what excludes what."""
+"""The demo's command-line options, and what excludes or needs what."""
+import re
+
 from common.demo.boxes import FORMATS, FULL
-from common.demo.detector import DETECTORS
+from common.demo.detector import DETECTORS, THRESHOLD
 from common.demo.smoothing import METHODS
 from common.demo.sources import is_video
 from common.errors import UserError
 
 JOINT_SETS = ('all', 'smpl', 'h36m', 'coco')
+PORT = 8765
 EXAMPLE = 'python main/demo.py --input photo.jpg --bbox 120 40 210 480'
+PAGE_GIVES = ('input', 'bbox', 'bbox_format', 'bbox_file', 'detect', 'smooth')  # instead of the command line
+# option -> those of which one must be there too: without it, the option would do nothing
+NEEDS = {'detector': ('detect',), 'detector_weights': ('detect',), 'detector_threshold': ('detect',),
+         'port': ('serve',), 'bbox_format': ('bbox', 'bbox_file')}
+PATHS = ('input', 'output', 'bbox_file', 'detector_weights', 'snapshot')
 
 
 def add_options(parser):
@@ -19,9 +27,9 @@ def add_options(parser):
     add('--bbox_format', choices=FORMATS, help='xywh (default), or corners: x1 y1 x2 y2')
     add('--bbox_file', metavar='FILE', help='JSON: {"photo.jpg": [[x, y, w, h], ...]}; frame numbers for a video')
     add('--detect', action='store_true', help='find people with a torchvision detector')
-    add('--detector', choices=DETECTORS, default=DETECTORS[0], help='which one (default: %(default)s)')
+    add('--detector', choices=DETECTORS, help=f'which one (default: {DETECTORS[0]})')
     add('--detector_weights', metavar='FILE', help='its weights, in place of a download')
-    add('--detector_threshold', type=float, default=0.7, metavar='P', help='lowest score (default: %(default)s)')
+    add('--detector_threshold', type=float, metavar='P', help=f'lowest score, 0 to 1 (default: {THRESHOLD})')
     add('--focal', nargs='+', type=float, metavar='F', help='focal length in pixels: f, or fx fy (default: 1500)')
     add('--princpt', nargs=2, type=float, metavar=('CX', 'CY'), help='principal point in pixels (default: centre)')
     add('--root_depth', nargs='+', type=float, metavar='Z', help='metres from camera to root joint: one, or one each')
@@ -29,7 +37,20 @@ def add_options(parser):
     add('--left', action='store_true', help='left hands, by the network for right hands')
     add('--smooth', choices=METHODS, help='smooth a video over time')
     add('--serve', action='store_true', help='a web page on this computer: draw boxes, see meshes')
-    add('--port', type=int, default=8765, help='of the web page (default: %(default)s; 0: any free one)')
+    add('--port', type=int, help=f'of the web page (default: {PORT}; 0: any free one)')
+
+
+def plain_words(argv):
+    """The command line with a blank before negative numbers such as -1e3 and -inf, which argparse takes for options."""
+    return [f' {word}' if re.match('-[^-]', word) and _is_number(word) else word for word in argv]
+
+
+def _is_number(word):
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def box_texts(args):
@@ -39,31 +60,40 @@ def box_texts(args):
     boxes = []
     for words in args.bbox:
         args.options += [word for word in words if '=' in word]
-        words = [word for word in words if '=' not in word]
+        words = [word.strip() for word in words if '=' not in word]
         boxes.append(FULL if words == [FULL] else words)
     return boxes
 
 
 def check_options(args):
     """UserError for options that exclude or need each other."""
-    if args.serve:
-        for name in ('input', 'bbox', 'bbox_file', 'detect', 'smooth'):
-            if getattr(args, name):
-                raise UserError(f'--{name} does not go with --serve: pictures and boxes come from the page')
-        return
-    given = [name for name in ('bbox', 'bbox_file', 'detect') if getattr(args, name)]
+    def there(*names):
+        return [name for name in names if getattr(args, name) not in (None, False)]
+
+    for name in there(*PATHS):
+        if not getattr(args, name):
+            raise UserError(f'--{name} is empty: give a path')
+    if args.serve and there(*PAGE_GIVES):
+        raise UserError(f'--{there(*PAGE_GIVES)[0]} does not go with --serve: pictures and boxes come from the page')
+    if args.serve and args.output:
+        raise UserError('--output does not go with --serve: the page offers its results for download')
+    if len(there('snapshot', 'test_epoch')) > 1:
+        raise UserError('--snapshot and --test_epoch both name the network: give one of them')
+    given = there('bbox', 'bbox_file', 'detect')
     if len(given) > 1:
         raise UserError(f'--{given[0]} and --{given[1]} both say where the people are: give one of them')
-    if args.input is None:
-        for name in ('bbox', 'bbox_file', 'detect', 'left'):
-            if getattr(args, name):
-                raise UserError(f'--{name} needs --input: a picture, a folder of pictures or a video')
-    elif not given:
+    if args.input is None and not args.serve:
+        for name in there('bbox', 'bbox_file', 'detect', 'left'):
+            raise UserError(f'--{name} needs --input: a picture, a folder of pictures or a video')
+    for name in there(*NEEDS):
+        if not there(*NEEDS[name]):
+            raise UserError(f'--{name} needs --{" or --".join(NEEDS[name])}')
+    if args.input is not None and not given:
         raise UserError(f'where are the people in {args.input}? Give boxes, as in: {EXAMPLE} (or --bbox_file FILE, '
                         '--detect, or --bbox full for the whole picture)')
     if args.smooth and not is_video(args.input or ''):
         raise UserError('--smooth is for videos')
     if args.focal is not None and len(args.focal) > 2:
         raise UserError('--focal takes one number, or two for x and y, in pixels')
-    if args.detector_weights and not args.detect:
-        raise UserError('--detector_weights needs --detect')
+    if args.detector_threshold is not None and not 0 <= args.detector_threshold <= 1:
+        raise UserError('--detector_threshold is a score from 0 to 1')

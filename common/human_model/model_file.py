@@ -28,6 +28,8 @@ def read_arrays(path: Path, names: tuple[str, ...]) -> dict[str, np.ndarray]:
         with open(path, 'rb') as file:
             is_archive = file.read(2) == b'PK'
             return (_read_archive if is_archive else _read_pickle)(file, names)
+    except (PermissionError, IsADirectoryError) as error:
+        raise UserError(f'{path} cannot be read ({error.strerror}): see to its permissions') from error
     except Exception as error:   # a damaged or forged file can fail in any way
         reason = ' '.join(str(error).split())[:200] or type(error).__name__
         raise UserError(f'{path} cannot be read as a body model: {reason}; download the file again') from error
@@ -49,7 +51,7 @@ def _read_archive(file, names):
         for name in names:
             if f'{name}.npy' in members:
                 with archive.open(f'{name}.npy') as member:
-                    arrays[name] = _read_npy(member)
+                    arrays[name] = read_npy(member)
     return arrays
 
 
@@ -63,10 +65,15 @@ def _check_archive_directory(file):
         raise ValueError('not an archive of the kind that NumPy writes, or a damaged one')
 
 
-def _read_npy(member):
-    """One array, in the .npy format. The header says how large it is; no more than that is unpacked."""
+def read_npy(member):
+    """One array of numbers from an open file in the .npy format; ValueError if it is none or too large.
+
+    The header says how large it is; no more than that is read.
+    """
     version = np.lib.format.read_magic(member)
     read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    if version not in read_header:
+        raise ValueError(f'version {version} of the format is unknown')
     shape, fortran_order, dtype = read_header[version](member)
     if dtype.str[1:] not in NUMBER_TYPES:
         raise ValueError('an array of something other than numbers')

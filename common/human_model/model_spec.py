@@ -60,7 +60,7 @@ def find_model_file(spec: ModelSpec, model_dir: Path, gender: str) -> Path:
         raise UserError(f'{spec.title} has no {gender!r} model; there is {", ".join(spec.stems)}')
     tried = []
     for folder in (model_dir, model_dir / spec.folder):
-        present = {path.name.lower(): path for path in sorted(folder.iterdir())} if folder.is_dir() else {}
+        present = _files_in(folder)
         for stem in spec.stems[gender]:
             for name in (f'{stem}.pkl', f'{stem}.npz'):
                 tried.append(str(folder / name))
@@ -71,6 +71,15 @@ def find_model_file(spec: ModelSpec, model_dir: Path, gender: str) -> Path:
     raise UserError(
         f'the {which} model, {spec.purpose}, is missing; tried {", ".join(tried)}; register at {spec.urls[gender]}, '
         f'download it and put it into one of these places (human_model_dir={model_dir})')
+
+
+def _files_in(folder):
+    """{name in small letters: path} of a folder; empty where there is none. UserError: it cannot be listed."""
+    try:
+        return {path.name.lower(): path for path in sorted(folder.iterdir())} if folder.is_dir() else {}
+    except OSError as error:
+        raise UserError(f'{folder}, the folder of the body models, cannot be read ({error.strerror}): see to its '
+                        'permissions') from error
 
 
 def load_model_file(spec: ModelSpec, path: Path) -> BodyArrays:

@@ -1,10 +1,10 @@
 """ResNet without its classifier: torchvision's blocks and names, split at the stem as the network needs it."""
-import torch
 from torch import nn
 from torchvision.models import get_model_weights
 from torchvision.models.resnet import BasicBlock, Bottleneck
 
 from common.errors import UserError
+from common.utils import torch_file
 
 LAYERS = {18: (BasicBlock, (2, 2, 2, 2)), 34: (BasicBlock, (3, 4, 6, 3)), 50: (Bottleneck, (3, 4, 6, 3)),
           101: (Bottleneck, (3, 4, 23, 3)), 152: (Bottleneck, (3, 8, 36, 3))}
@@ -66,7 +66,7 @@ class ResNetBackbone(nn.Module):
             if source is True:
                 state = get_model_weights(name).IMAGENET1K_V1.get_state_dict(progress=True, check_hash=True)
             else:
-                state = torch.load(source, map_location='cpu', weights_only=True)
+                state = torch_file.load(source)
         except Exception as error:  # whatever the download or the file may raise, the three ways out are the same
             reason = f'{type(error).__name__}: {error}'.splitlines()[0]
             raise UserError(f'the ImageNet weights of {name} cannot be loaded ({reason}): {ways}') from error

@@ -38,7 +38,10 @@ def load_img(path):
     Raises FileNotFoundError or, for a file that is no picture, ValueError; both name the path.
     """
     flags = cv2.IMREAD_IGNORE_ORIENTATION | (cv2.IMREAD_COLOR if RGB_FLAG is None else RGB_FLAG)
-    img = cv2.imread(path, flags)
+    try:
+        img = cv2.imread(path, flags)
+    except cv2.error as error:  # beyond the limit on the number of pixels, which common/__init__.py sets
+        raise ValueError(f'{path} cannot be decoded ({" ".join(error.err.split())})') from error
     if img is None:
         with open(path, 'rb'):
             raise ValueError(f'{path} is not a picture OpenCV can read')

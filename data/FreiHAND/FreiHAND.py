@@ -6,7 +6,7 @@ import numpy as np
 from common import metrics
 from common.errors import UserError
 from common.utils.transforms import rigid_align
-from data.files import read_coco, read_json
+from data.files import read_coco, read_records
 from data.joint_set import MANO
 from data.mesh_dataset import MeshDataset
 from data.mesh_errors import MM, mesh_errors
@@ -30,7 +30,7 @@ class FreiHAND(MeshDataset):
     def load(self):
         split = 'train' if self.training else 'eval'
         records = read_coco(self.folder / 'data' / f'freihand_{split}_coco.json', 'the list of pictures', ('db_idx',))
-        content = read_json(self.folder / 'data' / f'freihand_{split}_data.json', 'cameras and hands')
+        content = read_records(self.folder / 'data' / f'freihand_{split}_data.json', dict, 'cameras and hands')
         self.picture_num = len(records)
         self.truth = None if self.training else self._read_truth(len(records))
         for number, (image, annotation) in enumerate(records):
@@ -47,17 +47,22 @@ class FreiHAND(MeshDataset):
                                               R=np.float32(camera['R']), t=np.float32(camera['t'])),
                              extra={'number': number, 'image_id': image['id']})
 
+    def make_samples(self):
+        """As MeshDataset. UserError now, and not after hours, for a test that could not write all predictions."""
+        samples = super().make_samples()
+        if not self.training and len(samples) != self.picture_num:
+            raise UserError(f'FreiHAND: {len(samples)} of the {self.picture_num} test pictures can be used, and the '
+                            'server needs a prediction for each: leave exclude empty, and see to the boxes in '
+                            f'{self.folder}')
+        return samples
+
     def _read_truth(self, count):
         """(N, 21, 3) joints and (N, 778, 3) vertices of the released ground truth, metres; None if it is not there."""
         paths = [next((p for p in (self.folder / 'data' / name, self.folder / name) if p.is_file()), None)
                  for name in TRUTH]
         if None in paths:
             return None
-        truth = [np.asarray(read_json(path, 'the ground truth of the test'), np.float32) for path in paths]
-        for path, array, points in zip(paths, truth, (21, 778), strict=True):
-            if array.shape != (count, points, 3):
-                raise UserError(f'{path} has the shape {array.shape}, expected ({count}, {points}, 3)')
-        return truth
+        return [_truth_array(path, (count, points, 3)) for path, points in zip(paths, (21, 778), strict=True)]
 
     def compare(self, meshes, target_mesh, target_joints, start):
         """Errors where the truth is known, and joint_out (B, 21, 3), mesh_out (B, 778, 3): metres in camera space.
@@ -96,6 +101,19 @@ class FreiHAND(MeshDataset):
         with zipfile.ZipFile(path.with_suffix('.zip'), 'w', zipfile.ZIP_DEFLATED) as archive:
             archive.write(path, 'pred.json')
         print(f'wrote {path} and {path.with_suffix(".zip")}: joints and vertices, metres in camera space')
+
+
+def _truth_array(path, shape):
+    """A released ground truth file as a finite float32 array. UserError: it is not of this shape."""
+    try:
+        array = np.asarray(read_records(path, list, 'the ground truth of the test'), np.float32)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise UserError(f'{path} is no array of numbers ({error}): download it again') from error
+    if array.shape != shape:
+        raise UserError(f'{path} has the shape {array.shape}, expected {shape}: it is of another list of pictures')
+    if not np.isfinite(array).all():
+        raise UserError(f'{path} has values that are not finite: download it again')
+    return array
 
 
 def _scores(mesh, joints, true_joints, true_mesh, eval_joints):

@@ -4,7 +4,7 @@ from functools import partial
 import numpy as np
 
 from common.utils.transforms import cam2pixel, world2cam
-from data.files import read_coco, read_json
+from data.files import read_coco, read_records
 from data.joint_set import HUMAN36M
 from data.mesh_dataset import MeshDataset
 from data.sample import Camera, Fit, Sample
@@ -37,9 +37,9 @@ class Human36M(MeshDataset):
         stem = f'{self.folder}/annotations/Human36M_subject{subject}_'
         records = read_coco(f'{stem}data.json', 'the list of pictures', IMAGE_KEYS)
         cameras = {int(number): {key: array(value) for key, value in camera.items()}
-                   for number, camera in read_json(f'{stem}camera.json', 'the cameras').items()}
-        joints = read_json(f'{stem}joint_3d.json', 'the joints in the world')
-        fits = read_json(f'{stem}smpl_param.json', 'the SMPL fits') if self.training else {}
+                   for number, camera in read_records(f'{stem}camera.json', dict, 'the cameras').items()}
+        joints = read_records(f'{stem}joint_3d.json', dict, 'the joints in the world')
+        fits = read_records(f'{stem}smpl_param.json', dict, 'the SMPL fits') if self.training else {}
         for image, annotation in records:
             if image['frame_idx'] % every or (wanted_cameras and image['cam_idx'] not in wanted_cameras):
                 continue

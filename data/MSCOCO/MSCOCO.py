@@ -1,7 +1,7 @@
 """MS COCO: people in the wild, 2-D keypoints, SMPL fits that carry a camera of their own. No test numbers."""
 import numpy as np
 
-from data.files import read_coco_lists, read_json
+from data.files import read_coco_lists, read_records
 from data.joint_set import COCO
 from data.mesh_dataset import MeshDataset
 from data.sample import Camera, Fit, Sample
@@ -28,7 +28,7 @@ class MSCOCO(MeshDataset):
         return self._detected(by_id, images) if self.boxes.rootnet else self._undetected(people, images)
 
     def _annotated(self, people, images):
-        fits = read_json(self.folder / 'annotations' / 'coco_smplifyx_train.json', 'the SMPL fits')
+        fits = read_records(self.folder / 'annotations' / 'coco_smplifyx_train.json', dict, 'the SMPL fits')
         for image, person in filter(_is_usable, people):
             path, size = f'{images}/{image["file_name"]}', (image['height'], image['width'])
             bbox = self.boxes.annotated(person['bbox'], size, path)

@@ -1,7 +1,7 @@
 """MuCo-3DHP: several people composed into one picture, joints in camera millimetres, SMPL fits in camera metres."""
 import numpy as np
 
-from data.files import read_coco, read_json
+from data.files import read_coco, read_records
 from data.joint_set import MUCO
 from data.mesh_dataset import MeshDataset
 from data.sample import Camera, Fit, Sample
@@ -22,7 +22,7 @@ class MuCo(MeshDataset):
             # people farther away are hidden in part by the nearest one
             if image['id'] not in nearest or depth < nearest[image['id']][0]:
                 nearest[image['id']] = depth, image, person
-        fits = read_json(self.folder / 'data' / 'smpl_param.json', 'the SMPL fits')
+        fits = read_records(self.folder / 'data' / 'smpl_param.json', dict, 'the SMPL fits')
         for _, image, person in nearest.values():
             shape, path = (image['height'], image['width']), f'{self.folder}/data/{image["file_name"]}'
             bbox, _ = self.boxes.get(person['id'], person['bbox'], shape, where=path)

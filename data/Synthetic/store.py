@@ -32,9 +32,12 @@ class PictureStore:
             self.ends = np.load(self.folder / 'ends.npy', mmap_mode='r')
             self.numbers = np.load(self.folder / 'numbers.npy', mmap_mode='r')
             self.bytes = np.memmap(self.folder / 'pictures.bin', np.uint8, mode='r')
-        except OSError as error:
+        except (OSError, EOFError, RecursionError) as error:
             raise ValueError(f'{folder} is not a picture store: {error}') from error
-        if not len(self.ends) == len(self.numbers) == key['count'] or self.ends[-1] != len(self.bytes):
+        shapes = [np.shape(array)[:1] for array in (self.ends, self.numbers)]
+        if shapes != [(key['count'],)] * 2 or self.ends.dtype != np.int64 or self.numbers.dtype != np.float32:
+            raise ValueError(f'{folder} is incomplete')
+        if self.ends[-1] != len(self.bytes) or np.diff(self.ends, prepend=0).min() <= 0:
             raise ValueError(f'{folder} is incomplete')
 
     def __getitem__(self, i):
