@@ -17,7 +17,6 @@ from common.human_model import get_human_model
 from common.loader import TrainBatches, make_loader, read_all, shard
 from common.lock import FolderLock
 from common.logger import Logger
-from common.missing import report_missing
 from common.nets.fuse import prepare_for_inference
 from common.optim import Schedule, freeze_and_collect, make_optimizer
 from common.parallel import autocast_dtype, to_device, wrap
@@ -27,6 +26,7 @@ from common.train_loop import TrainLoop
 from common.utils.whole_file import write_text
 from data import build_dataset
 from data.dataset import MultipleDatasets
+from data.missing import report_missing
 from main.model import get_model
 
 

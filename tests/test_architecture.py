@@ -51,6 +51,17 @@ def test_who_may_import_whom(folder):
                 assert top in libraries, f'{path} imports {module}'
 
 
+def test_the_parts_below_do_not_know_those_above():
+    """common (but for the engine) stands on nothing else here, and no part of the programs on a tool."""
+    for path in SOURCES:
+        where = path.relative_to(ROOT).as_posix()
+        above = ('tool',)
+        if where.startswith('common/') and where != 'common/base.py':
+            above = ('main', 'data', 'tool')
+        for module, _ in imports(path) if not where.startswith('tool/') else ():
+            assert module.split('.')[0] not in above, f'{where} imports {module}'
+
+
 def test_only_main_and_the_engine_see_the_global_configuration():
     for path in SOURCES:
         where = path.relative_to(ROOT).as_posix()

@@ -8,9 +8,9 @@ import pytest
 
 from common.errors import UserError
 from data import build_dataset
+from data.assets.schema import Arrays, Coco, Keyed, Listed
+from data.assets.table import assets_of
 from tool import check_assets
-from tool.assets.schema import Arrays, Coco, Keyed, Listed
-from tool.assets.table import assets_of
 
 SETS = ('Human36M', 'MuCo', 'MSCOCO', 'PW3D', 'FreiHAND')
 

@@ -24,11 +24,11 @@ from common.human_model import NAMES as BODY_MODELS
 from common.human_model import OFFICIAL, get_human_model
 from common.human_model.model_spec import GENDERS, find_model_file
 from data import build_dataset, dataset_names
+from data.assets.table import assets_of
 from data.PW3D.PW3D import PW3D
 from main.config import Config
 from tool.assets.overlays import draw_fits
 from tool.assets.pictures import check_pictures
-from tool.assets.table import assets_of
 
 PRESENT, MISSING, BROKEN, ABSENT = 'present', 'MISSING', 'BROKEN', 'absent'
 
@@ -39,7 +39,7 @@ def row(status, what, text=''):
 
 
 def check_file(path, layout):
-    """(status, what is wrong) of one file. layout: see tool/assets/table.py."""
+    """(status, what is wrong) of one file. layout: see data/assets/table.py."""
     if not path.is_file():
         return MISSING, ''
     try:

@@ -54,23 +54,21 @@ class BodyArrays:
 def find_model_file(spec: ModelSpec, model_dir: Path, gender: str) -> Path:
     """The file of a model: .pkl or .npz, in model_dir or its sub-folder, upper and lower case alike.
 
-    Raises UserError with every path tried, the purpose of the model and where to register for it.
+    Raises UserError with every name tried, the purpose of the model and where to register for it.
     """
     if gender not in spec.stems:
         raise UserError(f'{spec.title} has no {gender!r} model; there is {", ".join(spec.stems)}')
-    tried = []
+    names = [f'{stem}{suffix}' for stem in spec.stems[gender] for suffix in ('.pkl', '.npz')]
     for folder in (model_dir, model_dir / spec.folder):
         present = _files_in(folder)
-        for stem in spec.stems[gender]:
-            for name in (f'{stem}.pkl', f'{stem}.npz'):
-                tried.append(str(folder / name))
-                path = present.get(name.lower())
-                if path is not None and path.is_file():
-                    return path
+        for name in names:
+            path = present.get(name.lower())
+            if path is not None and path.is_file():
+                return path
     which = spec.title if len(spec.stems) == 1 else f'{gender} {spec.title}'
     raise UserError(
-        f'the {which} model, {spec.purpose}, is missing; tried {", ".join(tried)}; register at {spec.urls[gender]}, '
-        f'download it and put it into one of these places (human_model_dir={model_dir})')
+        f'the {which} model ({spec.purpose}) is missing: get {names[0]} from {spec.urls[gender]} and put it into '
+        f'{model_dir} (human_model_dir) or {model_dir / spec.folder}; other names it may have: {", ".join(names[1:])}')
 
 
 def _files_in(folder):

@@ -2,7 +2,7 @@
 from pathlib import Path
 
 from common.errors import UserError
-from tool.assets.table import assets_of
+from data.assets.table import assets_of
 
 
 def missing_files(name, split, config):

@@ -1,8 +1,8 @@
 """Which files each data set needs, for what, where they come from, and which setting does without them."""
 from dataclasses import dataclass
 
+from data.assets.schema import Arrays, Coco, Keyed, Listed
 from data.Human36M.Human36M import SUBJECTS
-from tool.assets.schema import Arrays, Coco, Keyed, Listed
 
 PUBLISHED = 'the annotation archives of I2L-MeshNet (github.com/mks0601/I2L-MeshNet_RELEASE, "Data")'
 ROOTNET = 'the RootNet results of I2L-MeshNet (same page), or: python tool/rootnet_from_gt.py {}'
@@ -14,7 +14,7 @@ class Asset:
     """One file.
 
     path: below the data folder. holds: what it is for. splits: those that need it. source: where to get it. layout:
-    the form of a JSON file (tool/assets/schema.py), or the shape of an array. setting: (field, value) of the settings
+    the form of a JSON file (data/assets/schema.py), or the shape of an array. setting: (field, value) of the settings
     that does without it. body: the only body model it is needed with. optional: only what it `holds` is missed.
     """
     path: str
