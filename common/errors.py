@@ -1,6 +1,16 @@
 """Mistakes a user can make: one line that says what is wrong, where, and what to do; exit code 2, no traceback."""
+import errno
 import importlib
 import sys
+
+# What the machine may refuse, and what helps: no fault of the program's, so told without a traceback.
+_WHOSE = 'check whose it is, or choose another place'
+REFUSALS = {
+    errno.ENOSPC: 'make room and start again', errno.EDQUOT: 'make room, or ask for a larger quota',
+    errno.EFBIG: 'raise the limit (ulimit -f)', errno.EROFS: 'choose a folder that can be written',
+    errno.EACCES: _WHOSE, errno.EPERM: _WHOSE, errno.EIO: 'the disk or the network drive is failing',
+    errno.ESTALE: 'the network drive was away: start again', errno.ENFILE: 'the whole machine has too many open files',
+    errno.EMFILE: 'raise the limit (ulimit -n), or lower num_thread'}
 
 
 class UserError(Exception):
@@ -10,8 +20,8 @@ class UserError(Exception):
 def run_main(main):
     """Run a command line's `main()` and end the process with its exit code.
 
-    UserError is printed to stderr without a traceback (exit code 2); Ctrl-C ends with 130; all else keeps its
-    traceback, since it is our fault and not the user's.
+    UserError, and what the machine refuses (a full disk, no permission), is printed to stderr without a traceback (exit
+    code 2); Ctrl-C ends with 130; all else keeps its traceback, since it is our fault and not the user's.
     """
     try:
         code = main()
@@ -20,6 +30,12 @@ def run_main(main):
         if message.startswith('Caught UserError in'):  # a loader process puts its traceback before our words
             message = message.rsplit('UserError: ', 1)[-1].strip()
         print(f'error: {message}', file=sys.stderr)
+        code = 2
+    except OSError as error:
+        if error.errno not in REFUSALS:
+            raise
+        place = f'{error.filename}: ' if error.filename else ''
+        print(f'error: {place}{error.strerror}: {REFUSALS[error.errno]}', file=sys.stderr)
         code = 2
     except KeyboardInterrupt:
         print('interrupted', file=sys.stderr)

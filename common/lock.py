@@ -7,6 +7,7 @@ import shlex
 import socket
 import sys
 import time
+import weakref
 from pathlib import Path
 
 from common.errors import UserError
@@ -27,26 +28,21 @@ class FolderLock:
         path = Path(folder) / 'train.lock'
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self.file = open(path, 'a+', encoding='utf-8', errors='replace')
+            self.file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
             raise UserError(f'cannot write into the output folder {folder}: {error.strerror}; choose another one with '
                             'output_dir=FOLDER') from error
+        self.release = weakref.finalize(self, os.close, self.file)
         try:
             fcntl.lockf(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self.held = True
         except OSError as error:
-            self.held = False
             if error.errno not in UNSUPPORTED:
-                self.file.seek(0)
-                owner = self.file.readline().strip() or 'a process that does not say which'
-                self.file.close()
-                raise UserError(f'{folder} is in use by another training: {owner}; wait for its end, stop it, or '
-                                'choose another folder with output_dir=FOLDER') from error
+                owner = os.read(self.file, 1000).decode('utf-8', 'replace').partition('\n')[0]
+                raise UserError(f'{folder} is in use by another training: {owner or "it does not say which"}; wait for '
+                                'its end, stop it, or choose another folder with output_dir=FOLDER') from error
+            self.held = False
+        text = f'process {os.getpid()} on {socket.gethostname()}, started {time.strftime("%Y-%m-%d %H:%M:%S")}'
         with contextlib.suppress(OSError):  # a full disk: the lock holds without its text
-            self.file.truncate(0)
-            self.file.write(f'process {os.getpid()} on {socket.gethostname()}, started '
-                            f'{time.strftime("%Y-%m-%d %H:%M:%S")}: {shlex.join(sys.argv)[:500]}\n')
-            self.file.flush()
-
-    def release(self):
-        self.file.close()
+            os.truncate(self.file, 0)
+            os.write(self.file, f'{text}, {shlex.join(sys.argv)[:500]}\n'.encode())

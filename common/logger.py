@@ -1,8 +1,10 @@
 """What a run leaves behind: lines on the screen and in a text file, and one JSON row per training step."""
 import itertools
 import json
+import os
 import sys
 import time
+import weakref
 from pathlib import Path
 
 from tqdm import tqdm
@@ -21,24 +23,19 @@ class Appender:
     """
 
     def __init__(self, path):
-        self.file = open(path, 'ab', buffering=0)
-        self.path, self.failing = path, False
-        self.waiting = b'' if self._ends_a_line() else b'\n'
-
-    def _ends_a_line(self):
-        """False after a run that was killed in the middle of one."""
-        if not self.file.tell():
-            return True
-        with open(self.path, 'rb') as file:
-            file.seek(-1, 2)
-            return file.read(1) == b'\n'
+        self.path, self.failing, self.waiting = path, False, b''
+        self.file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+        weakref.finalize(self, os.close, self.file)
+        size = os.fstat(self.file).st_size
+        if size and os.pread(self.file, 1, size - 1) != b'\n':
+            self.waiting = b'\n'  # a run was killed in the middle of a line
 
     def write(self, text):
         """Add text, which ends with a line's end. Never fails."""
         self.waiting = (self.waiting + text.encode('utf-8', 'replace'))[-MAX_WAITING:]
         try:
             while self.waiting:
-                self.waiting = self.waiting[self.file.write(self.waiting):]
+                self.waiting = self.waiting[os.write(self.file, self.waiting):]
             self.failing = False
         except OSError as error:
             if not self.failing:

@@ -1,4 +1,4 @@
-"""Pictures kept on disk: made once by several processes, then read by all loader processes from shared memory maps.
+"""Pictures kept on disk: made once by several processes, then read by all loader processes.
 
 A store is a folder of `pictures.bin` (JPEG files end to end), `ends.npy` (where each of them ends), `numbers.npy`
 (a row of floats per picture) and `key.json` (the settings it was made with). It appears complete or not at all.
@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import tempfile
+import weakref
 from pathlib import Path
 
 import cv2
@@ -19,34 +20,43 @@ from tqdm import tqdm
 from common.errors import UserError
 
 JPEG_QUALITY = 95
+BUILD = '.making-'  # in the names of folders of stores that are not finished
 
 
 class PictureStore:
-    """Reads a store. Raises ValueError if the folder is none, is damaged, or was made with another key."""
+    """Reads a store. Raises ValueError if the folder is none, is damaged, or was made with another key.
+
+    Pictures are read, not mapped into memory: a file cut short while it is in use would end a process that has it
+    mapped. A deleted store can be read to the end of the run.
+    """
 
     def __init__(self, folder, key):
-        self.folder = Path(folder)
+        self.folder, self.key = Path(folder), key
         try:
             if json.loads((self.folder / 'key.json').read_text()) != key:
                 raise ValueError(f'{folder} was made with other settings')
-            self.ends = np.load(self.folder / 'ends.npy', mmap_mode='r')
-            self.numbers = np.load(self.folder / 'numbers.npy', mmap_mode='r')
-            self.bytes = np.memmap(self.folder / 'pictures.bin', np.uint8, mode='r')
+            self.ends, self.numbers = (np.load(self.folder / f'{name}.npy') for name in ('ends', 'numbers'))
+            self.pictures = os.open(self.folder / 'pictures.bin', os.O_RDONLY)
+            weakref.finalize(self, os.close, self.pictures)
         except (OSError, EOFError, RecursionError) as error:
             raise ValueError(f'{folder} is not a picture store: {error}') from error
         shapes = [np.shape(array)[:1] for array in (self.ends, self.numbers)]
         if shapes != [(key['count'],)] * 2 or self.ends.dtype != np.int64 or self.numbers.dtype != np.float32:
             raise ValueError(f'{folder} is incomplete')
-        if self.ends[-1] != len(self.bytes) or np.diff(self.ends, prepend=0).min() <= 0:
+        if self.ends[-1] != os.fstat(self.pictures).st_size or np.diff(self.ends, prepend=0).min() <= 0:
             raise ValueError(f'{folder} is incomplete')
 
     def __getitem__(self, i):
         """Picture (H, W, 3) uint8 RGB and its numbers (D,) float32. Raises ValueError for a damaged picture."""
-        start = self.ends[i - 1] if i else 0
-        img = cv2.imdecode(self.bytes[start:self.ends[i]], cv2.IMREAD_COLOR)
+        start = int(self.ends[i - 1]) if i else 0
+        jpeg = os.pread(self.pictures, int(self.ends[i]) - start, start)  # shared by loader processes: no seek
+        img = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR) if jpeg else None
         if img is None:
             raise ValueError(f'picture {i} of {self.folder} is damaged: delete the folder, it is made again')
         return cv2.cvtColor(img, cv2.COLOR_BGR2RGB), np.array(self.numbers[i])
+
+    def __reduce__(self):
+        return PictureStore, (self.folder, self.key)
 
 
 class _Encoded(Dataset):
@@ -81,18 +91,24 @@ def open_store(root, key, draw, processes=0, title='pictures'):
             try:
                 return PictureStore(folder, key)
             except ValueError:
-                shutil.rmtree(folder, ignore_errors=True)
+                for old in [folder, *folder.parent.glob(f'{folder.name}{BUILD}*')]:  # damaged, or left by a killed run
+                    shutil.rmtree(old, ignore_errors=True)
             _make(folder, key, DataLoader(_Encoded(draw, key['count']), batch_size=None, num_workers=processes,
                                           collate_fn=_unchanged), title)
     except OSError as error:
         raise UserError(f'cannot keep pictures in {root}: {error}; free some space, or turn the cache off '
                         f'(synthetic_cache=false)') from error
+    except RuntimeError as error:
+        if not str(error).startswith('DataLoader worker (pid'):
+            raise
+        raise UserError(f'a process that draws pictures was killed ({" ".join(str(error).split())}), most often '
+                        'because memory ran short: lower num_thread, and start again') from error
     return PictureStore(folder, key)
 
 
 def _make(folder, key, encoded, title):
     """Write a store beside its place, then move it there."""
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=folder.name) as temporary:
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=folder.name + BUILD) as temporary:
         build = Path(temporary) / folder.name
         build.mkdir()
         sizes, numbers = [], []
