@@ -6,7 +6,7 @@ import numpy as np
 
 from common.errors import UserError
 
-IMAGE_SUFFIXES = frozenset('.jpg .jpeg .png .bmp .webp .tif .tiff .ppm .pgm'.split())
+IMAGE_SUFFIXES = frozenset('.jpg .jpeg .png .bmp .gif .webp .tif .tiff .ppm .pgm .jp2 .avif .heic .heif'.split())
 
 
 def decode_image(data, name):
@@ -32,6 +32,11 @@ def read_image(path):
     except OSError as error:
         raise UserError(f'{path}: cannot be read ({error.strerror})') from error
     return decode_image(data, path)
+
+
+def frame_count(path):
+    """Number of pictures in a readable picture file: more than one in an animation, or in a TIFF with pages."""
+    return max(cv2.imcount(str(path)), 1) if str(path).isprintable() else 1  # OpenCV takes names in UTF-8 only
 
 
 def encode_jpeg(image, quality=92):

@@ -14,7 +14,7 @@ PAGE_GIVES = ('input', 'bbox', 'bbox_format', 'bbox_file', 'detect', 'smooth')  
 # option -> those of which one must be there too: without it, the option would do nothing
 NEEDS = {'detector': ('detect',), 'detector_weights': ('detect',), 'detector_threshold': ('detect',),
          'port': ('serve',), 'bbox_format': ('bbox', 'bbox_file')}
-PATHS = ('input', 'output', 'bbox_file', 'detector_weights', 'snapshot')
+PATHS = ('input', 'output', 'bbox_file', 'detector_weights')
 
 
 def add_options(parser):
@@ -77,8 +77,6 @@ def check_options(args):
         raise UserError(f'--{there(*PAGE_GIVES)[0]} does not go with --serve: pictures and boxes come from the page')
     if args.serve and args.output:
         raise UserError('--output does not go with --serve: the page offers its results for download')
-    if len(there('snapshot', 'test_epoch')) > 1:
-        raise UserError('--snapshot and --test_epoch both name the network: give one of them')
     given = there('bbox', 'bbox_file', 'detect')
     if len(given) > 1:
         raise UserError(f'--{given[0]} and --{given[1]} both say where the people are: give one of them')

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from common.demo.folder import free_name, printable, whole_folder
+from common.demo.folder import clear_leftovers, free_name, printable, whole_folder
 from common.demo.people import choose_camera, place
 from common.demo.pictures import write_picture
 from common.demo.placement import check_camera
@@ -66,6 +66,7 @@ def origin_of(path, size, people, predictor, settings):
 def pictures(paths, boxes_of, predictor, settings):
     """Results for picture files: a folder each. Pictures of a folder that cannot be used are passed over and named
     in a UserError at the end."""
+    clear_leftovers(settings.output)
     failed, used, people_done, started = [], [], 0, time.perf_counter()
     with tqdm(total=len(paths), unit='image', desc='demo', delay=0.5) as bar:  # not yet there when an input is wrong
         for picture, predictions in predictor.stream(read_pictures(paths, boxes_of, failed)):
@@ -82,8 +83,8 @@ def pictures(paths, boxes_of, predictor, settings):
                 write_picture(folder, picture.image, people, camera, settings.joints, predictor.faces,
                               origin_of(picture.path, size, people, predictor, settings))
             people_done += len(people)
+            bar.set_postfix(people=people_done, refresh=False)  # would show the bar before its delay, and never end it
             bar.update()
-            bar.set_postfix(people=people_done)
     seconds = time.perf_counter() - started
     if used:
         print(f'{len(used)} picture{"s" * (len(used) > 1)}, people: {people_done}, {seconds:.1f} s of which '

@@ -1,16 +1,21 @@
 """Where pictures come from: one file, a folder of pictures, or the frames of a video, each with its boxes."""
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
 import numpy as np
+from tqdm import tqdm
 
 from common.demo.boxes import FULL, check_box, person_shaped
 from common.demo.folder import opencv_path, printable
-from common.demo.images import IMAGE_SUFFIXES, read_image
+from common.demo.images import IMAGE_SUFFIXES, frame_count, read_image
 from common.errors import UserError
 
 VIDEO_SUFFIXES = frozenset('.mp4 .avi .mov .mkv .webm .m4v .mpg .mpeg .wmv'.split())
+MAX_BROKEN = 100  # frames in a row that cannot be read: beyond them there are no others
+FPS_RANGE = 0.1, 1000.  # what else a file states is no frame rate
+os.environ.setdefault('OPENCV_FFMPEG_LOGLEVEL', '-8')  # FFmpeg's complaints would come between our lines
 
 
 @dataclass
@@ -33,7 +38,7 @@ class BoxSource:
     table: dict | None = None
     detector: object = None
     box_format: str | None = None
-    warn: object = print
+    warn: object = tqdm.write
 
     def __call__(self, path, number, image):
         """Checked (4,) xywh boxes of one picture; an empty list if there is nobody."""
@@ -64,7 +69,8 @@ def find_inputs(path):
     """The file itself, or the pictures of a folder in the order of their names. UserError if there are none."""
     path = Path(path)
     if path.is_dir():
-        found = sorted(p for p in path.iterdir() if p.suffix.lower() in IMAGE_SUFFIXES and p.is_file())
+        found = sorted(p for p in path.iterdir() if p.suffix.lower() in IMAGE_SUFFIXES
+                       and (p.is_file() or not p.exists()))  # a link to nothing is told when it is read
         if not found:
             raise UserError(f'--input {path}: no pictures in this folder ({" ".join(sorted(IMAGE_SUFFIXES))})')
         return found
@@ -74,7 +80,7 @@ def find_inputs(path):
 
 
 def is_video(path):
-    return Path(path).suffix.lower() in VIDEO_SUFFIXES
+    return Path(path).suffix.lower() in VIDEO_SUFFIXES and not Path(path).is_dir()
 
 
 def read_pictures(paths, boxes_of, failed):
@@ -89,6 +95,9 @@ def read_pictures(paths, boxes_of, failed):
             boxes = boxes_of(path, number, image)
             if not boxes:
                 raise UserError(f'{path.name}: no person in it, by the boxes given or found')
+            frames = frame_count(path)
+            if frames > 1:
+                tqdm.write(f'{printable(path.name)}: only the first of its {frames} pictures is used')
         except UserError as error:
             if len(paths) == 1:
                 raise
@@ -98,34 +107,41 @@ def read_pictures(paths, boxes_of, failed):
 
 
 class Video:
-    """The frames of a video file. frames: their number as the file states it; fps; size (height, width).
+    """The frames of a video file. frames: their number as the file states it; fps; size (height, width); uneven, known
+    when all were read: they do not follow each other in equal times.
 
     UserError if OpenCV cannot open it.
     """
+    uneven = False
 
     def __init__(self, path):
         self.path = Path(path)
         reader = cv2.VideoCapture(opencv_path(path))
         opened, first = reader.read()
         if not opened:
-            raise UserError(f'{path}: not a video that OpenCV can read (or broken)')
+            raise UserError(f'{path}: not a video that OpenCV can read (or broken, or without a frame)')
         self.frames = max(int(reader.get(cv2.CAP_PROP_FRAME_COUNT)), 1)
         fps = reader.get(cv2.CAP_PROP_FPS)
-        self.fps = fps if np.isfinite(fps) and fps > 0 else 25.
+        self.fps = fps if FPS_RANGE[0] <= fps <= FPS_RANGE[1] else 25.
         self.size = first.shape[:2]
         reader.release()
 
     def __iter__(self):
-        """Iterate over (number, image (H, W, 3) uint8 RGB) from the start."""
+        """Iterate over (number, image (H, W, 3) uint8 RGB) from the start. Broken frames inside are left out."""
         reader = cv2.VideoCapture(str(self.path))
-        number = 0
-        while True:
+        times, number, broken = [], 0, 0
+        while broken <= MAX_BROKEN:
             ok, image = reader.read()
-            if not ok:
+            broken = 0 if ok else broken + 1
+            if ok:
+                times.append(reader.get(cv2.CAP_PROP_POS_MSEC))
+                yield number, cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
+            elif number >= self.frames - 1:
                 break
-            yield number, cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
             number += 1
         reader.release()
+        steps = np.diff(times)
+        self.uneven = len(steps) > 0 and steps.max() > 1.5 * np.median(steps)
 
     def pictures(self, boxes_of):
         """Iterate over the frames as Pictures, those without people included (with an empty list of boxes)."""

@@ -4,7 +4,7 @@ import json
 import numpy as np
 from tqdm import tqdm
 
-from common.demo.folder import free_name, printable, whole_folder
+from common.demo.folder import clear_leftovers, free_name, printable, whole_folder
 from common.demo.record import header, person_arrays, person_entry
 from common.demo.run import origin_of
 from common.demo.sequence import Sequence
@@ -21,6 +21,7 @@ def video(path, boxes_of, predictor, settings):
     if len(settings.root_depth or []) > 1:
         raise UserError('--root_depth takes one number for a video')
     clip = Video(path)
+    clear_leftovers(settings.output)
     name = free_name(settings.output, path.stem, path.resolve())
     with whole_folder(settings.output, name) as folder:
         sequence = Sequence(predictor.human_model, folder)
@@ -34,7 +35,9 @@ def video(path, boxes_of, predictor, settings):
     people = len(set(sequence.people))
     if count < clip.frames:
         print(f'{printable(path.name)}: only {count} of the {clip.frames} frames that the file states can be read')
-    print(f'{count} frames, {len(empty)} of them without people, people: {people}, '
+    elif clip.uneven:
+        print(f'{printable(path.name)}: its frames are not evenly spaced in time; results have {clip.fps:g} a second')
+    print(f'{count} frame{"s" * (count != 1)}, {len(empty)} of them without people, people: {people}, '
           f'{predictor.network_time:.1f} s in the network, results: {printable(settings.output / name)}')
     return 0
 

@@ -60,13 +60,15 @@ class FrameArrays(contextlib.AbstractContextManager):
 
 
 class OverlayVideos(contextlib.AbstractContextManager):
-    """`rendered_mesh_<kind>.mp4` for each of `kinds`. size (height, width). UserError if OpenCV cannot write them."""
+    """`rendered_mesh_<kind>.mp4` for each of `kinds`. size (height, width), odd ones are filled up to even ones, the
+    only ones that the codec has. UserError if OpenCV cannot write them, or has not written all frames."""
 
     def __init__(self, folder, kinds, fps, size):
         opencv_path(folder)
-        code = cv2.VideoWriter.fourcc(*'mp4v')
-        self.writers = {kind: cv2.VideoWriter(str(folder / f'rendered_mesh_{kind}.mp4'), code, fps, size[::-1])
-                        for kind in kinds}
+        self.paths, self.count, self.border = {kind: folder / f'rendered_mesh_{kind}.mp4' for kind in kinds}, 0, (
+            0, size[0] % 2, 0, size[1] % 2)
+        code, even = cv2.VideoWriter.fourcc(*'mp4v'), (size[1] + size[1] % 2, size[0] + size[0] % 2)
+        self.writers = {kind: cv2.VideoWriter(str(path), code, fps, even) for kind, path in self.paths.items()}
         if not all(writer.isOpened() for writer in self.writers.values()):
             raise UserError('this OpenCV cannot write mp4 videos: pip install opencv-python-headless')
 
@@ -76,8 +78,15 @@ class OverlayVideos(contextlib.AbstractContextManager):
         for kind, writer in self.writers.items():
             meshes = [getattr(person, f'{kind}_cam') for person in people]
             drawn = vis.draw_meshes(image, meshes, faces, camera.focal, camera.princpt, colors)
+            drawn = cv2.copyMakeBorder(drawn, *self.border, cv2.BORDER_REPLICATE)
             writer.write(cv2.cvtColor(drawn, cv2.COLOR_RGB2BGR))
+        self.count += 1
 
-    def __exit__(self, *exception):
+    def __exit__(self, kind, *exception):
         for writer in self.writers.values():
             writer.release()
+        for path in self.paths.values() if kind is None else ():
+            written = int(cv2.VideoCapture(str(path)).get(cv2.CAP_PROP_FRAME_COUNT))
+            if written != self.count:  # OpenCV itself says nothing
+                raise UserError(f'{path.name}: {max(written, 0)} of its {self.count} frames could be written; is the '
+                                'disk full?')

@@ -40,6 +40,12 @@ class Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
+def own_hosts(port):
+    """The names of this server in a browser's `Host`, which leaves out the port that is HTTP's own."""
+    names = ('127.0.0.1', 'localhost')
+    return {f'{name}:{port}' for name in names} | (set(names) if port == 80 else set())
+
+
 def make_server(results, port):
     """A server for `Results` on 127.0.0.1:port (0: any free port), to be run by `serve_forever`."""
     try:
@@ -47,7 +53,7 @@ def make_server(results, port):
     except (OSError, OverflowError) as error:
         raise UserError(f'--port {port}: cannot listen there ({error}); try another number') from error
     server.results, server.waiting = results, threading.BoundedSemaphore(MAX_WAITING)
-    server.hosts = {f'{name}:{server.server_port}' for name in ('127.0.0.1', 'localhost')}
+    server.hosts = own_hosts(server.server_port)
     server.files = {path: (STATIC / name).read_bytes() for path, name in PAGES.items()}
     inline = re.search(rb'<script type="importmap">(.*?)</script>', server.files['/'], re.DOTALL)[1]
     digest = base64.b64encode(hashlib.sha256(inline).digest()).decode()
