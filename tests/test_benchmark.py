@@ -11,7 +11,7 @@ from common.errors import UserError
 from common.human_model import get_human_model
 from tests.tiny import SETTINGS, tiny_config
 from tool import benchmark
-from tool.bench import loading, memory, network, scaling, timing
+from tool.bench import evaluation, loading, memory, network, scaling, timing
 
 CPU = torch.device('cpu')
 WORDS = ['--gpu', 'cpu', *SETTINGS, 'synthetic_train_size=8', 'synthetic_img_size=64']
@@ -101,6 +101,21 @@ def test_memory_is_split_into_peak_and_growth(tmp_path, monkeypatch):
     assert sorted(set(asked)) == [3, 6, 8]
 
 
+@pytest.mark.parametrize('body', ['open_body', 'open_hand'])
+def test_every_kind_of_test_set_is_evaluated_whole(tmp_path, body):
+    config = tiny_config(tmp_path, f'body_model={body}', 'stage=param', 'synthetic_test_size=2')
+    scores = {title: data.evaluate(evaluation.random_outputs(data, 2), 0)
+              for title, data in evaluation.test_sets(config).items()}
+    joints, mesh = {'mpjpe', 'pa_mpjpe', 'joint_error'}, {'mpvpe', 'pa_mpvpe'}
+    kinds = {'Synthetic': joints | mesh} | ({'FreiHAND-like': joints | mesh | {'f_5', 'f_15', 'auc'}} if config.is_hand
+                                            else {'3DPW-like': joints | mesh, 'Human3.6M-like': joints})
+    assert kinds.keys() == scores.keys()
+    for title, metrics in kinds.items():
+        got = {name: value for name, value in scores[title].items() if '_out' not in name}
+        assert got.keys() == {f'{metric}_{name}' for metric in metrics for name in ('lixel', 'param')}
+        assert all(len(value) == 2 and np.isfinite(value).all() for value in got.values())
+
+
 @pytest.mark.skipif(sys.platform != 'linux', reason='the peak of a running process is told by /proc')
 def test_the_peak_counts_memory_that_was_given_back():
     try:
@@ -144,7 +159,7 @@ def test_the_table_and_its_json(tmp_path, capsys, monkeypatch):
     assert 'body model: open_body, of the same size as smpl' in text
     assert content['body_model'] == 'open_body' and content['threads'] == torch.get_num_threads()
     names = [row['what'].split(',')[0] for row in content['rows']]
-    assert names == ['inference', 'training step', *['loader'] * 4, 'evaluation']
+    assert names == ['inference', 'training step', *['loader'] * 4, *['evaluation'] * 3]
     for row in content['rows']:
         assert row['value'] > 0 and row['yardstick_value'] > 0 and f'{row["ratio"]:.3g} {row["meaning"]}' in text
         if row['meaning'] == 'x its time':

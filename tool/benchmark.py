@@ -6,8 +6,9 @@
     python tool/benchmark.py --scaling                        # 1 and 2 processes (CPU), 1, 2, 4, ... GPUs
 
 prints a table of inference and training step (images/s; yardstick: torchvision's ResNet-50, float32, 256 px, the same
-batch and threads), peak memory, loader (yardstick: cv2.imread of the same picture) and evaluation. Medians of five
-alternated repetitions. Needs neither data sets nor body-model files.
+batch and threads), peak memory, loader (yardstick: cv2.imread of the same picture) and evaluation (of every kind of test
+set; yardstick: the network's inference). Medians of five alternated repetitions. Needs neither data sets nor body-model
+files.
 """
 import argparse
 import dataclasses
@@ -24,7 +25,8 @@ from common.errors import UserError, run_main  # noqa: E402
 from common.parallel import autocast_dtype  # noqa: E402
 from common.snapshot_meta import versions  # noqa: E402
 from main.config import Config  # noqa: E402
-from tool.bench.loading import measure_evaluation, measure_loader  # noqa: E402
+from tool.bench.evaluation import measure_evaluation  # noqa: E402
+from tool.bench.loading import measure_loader  # noqa: E402
 from tool.bench.memory import measure_memory  # noqa: E402
 from tool.bench.network import choose_body, measure_inference, measure_training  # noqa: E402
 from tool.bench.scaling import measure_scaling, worker  # noqa: E402

@@ -1,4 +1,4 @@
-"""Loader and evaluation: samples per second, beside the time that decoding a picture or the network takes."""
+"""Loader: training samples per second, beside the time that decoding a picture takes."""
 import itertools
 import math
 import tempfile
@@ -19,7 +19,6 @@ from data import build_dataset
 from data.joint_set import COCO, HUMAN36M
 from data.mesh_dataset import MeshDataset
 from data.sample import Camera, Fit, Sample
-from tool.bench.network import network_inference
 from tool.bench.timing import Row, alternate
 
 DISTANCE = {False: 5., True: .6}  # of the person, of the hand from the camera, metres
@@ -71,7 +70,8 @@ class Pictures(MeshDataset):
         annotated = self.annotated_joints(vertices, camera)
         for i in range(LENGTH):
             yield Sample(str(self.path), self.kind.shape, box, camera, **annotated, ann_id=i,
-                         fit=Fit(pose, np.zeros(10, np.float32), distance))
+                         fit=Fit(pose, np.zeros(10, np.float32), distance), root_depth=float(distance[2]),
+                         extra={'number': i})
 
     def annotated_joints(self, vertices, camera):
         """The joints that a data set of this kind annotates, as keywords of Sample."""
@@ -146,23 +146,3 @@ def all_processes(cfg, data, repeats, one):
     rate = float(np.median(rates[1:]))
     return Row(f'loader, num_thread={cfg.num_thread}', rate, 'samples/s', 'one process', one.value, rate / one.value,
                'x its speed')
-
-
-def measure_evaluation(cfg, device, repeats):
-    """[Row] of the metrics of a test batch beside the network's forward pass of it."""
-    kind, batch = (HANDS if cfg.is_hand else BODIES)[0], min(cfg.test_batch_size, LENGTH)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / 'picture.jpg'
-        write_picture(path, kind.shape)
-        data = Pictures('test', cfg, kind, path)
-    rng, vertices = np.random.default_rng(0), data.human_model.vertex_num
-    outs = {'mesh_coord_img': rng.uniform(0, cfg.output_hm_shape[0], (batch, vertices, 3)).astype(np.float32),
-            'bb2img_trans': np.tile(np.eye(2, 3, dtype=np.float32), (batch, 1, 1)),
-            'mesh_coord_cam_target': rng.normal(size=(batch, vertices, 3)).astype(np.float32) + [0, 0, 5]}
-    if cfg.stage == 'param':
-        outs['mesh_coord_cam'] = rng.normal(size=(batch, vertices, 3)).astype(np.float32)
-    seconds = alternate({'metrics': lambda: data.evaluate(outs, 0), 'net': network_inference(cfg, [device])},
-                        repeats, device)
-    return [Row(f'evaluation, batch {batch}', batch / seconds['metrics'], 'samples/s', "the network's inference",
-                cfg.test_batch_size / seconds['net'],
-                100 * (seconds['metrics'] / batch) / (seconds['net'] / cfg.test_batch_size), '% of its time')]
