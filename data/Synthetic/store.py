@@ -93,8 +93,9 @@ def open_store(root, key, draw, processes=0, title='pictures'):
             except ValueError:
                 for old in [folder, *folder.parent.glob(f'{folder.name}{BUILD}*')]:  # damaged, or left by a killed run
                     shutil.rmtree(old, ignore_errors=True)
-            _make(folder, key, DataLoader(_Encoded(draw, key['count']), batch_size=None, num_workers=processes,
-                                          collate_fn=_unchanged), title)
+            loader = DataLoader(_Encoded(draw, key['count']), batch_size=None, num_workers=processes,
+                                collate_fn=_unchanged, multiprocessing_context='fork' if processes else None)
+            _make(folder, key, loader, title)
     except OSError as error:
         raise UserError(f'cannot keep pictures in {root}: {error}; free some space, or turn the cache off '
                         f'(synthetic_cache=false)') from error

@@ -1,0 +1,58 @@
+"""Several processes of one training: one is asked to stop, fails or is killed. All end, with a message; none hangs."""
+import re
+import signal
+import time
+
+import pytest
+
+from common import checkpoint
+from tests.faults.running_child import ranks, read_losses, train
+
+LONG = 'lixel_epochs=3'
+
+
+@pytest.fixture(scope='module')
+def whole(tmp_path_factory):
+    """The losses of two processes that nobody disturbed."""
+    folder = tmp_path_factory.mktemp('whole')
+    assert [child.end() for child in ranks(train, folder, LONG, 'pose_epochs=1', length=25)] == [0, 0]
+    return read_losses(folder)
+
+
+def slow(number):
+    time.sleep(0.1)
+
+
+@pytest.mark.parametrize('kind', [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize('asked', [[0], [1], [0, 1, 1, 0]])
+def test_a_request_to_any_process_stops_all_of_them(tmp_path, whole, kind, asked):
+    """As often as it comes: from a terminal or a batch system to each of them, and from torchrun once more."""
+    children = ranks(train, tmp_path, LONG, 'pose_epochs=1', length=25, before_step=slow)
+    children[0].wait_for('itr 2/6')
+    for rank in asked:
+        children[rank].kill(kind)
+    assert [child.end() for child in children] == [0, 0], children[0].text()
+    assert children[0].text().endswith('stopped\n') and 3 <= len(read_losses(tmp_path)) < 18
+    again = ranks(train, tmp_path, LONG, 'pose_epochs=1', 'continue_train=true', length=25)
+    assert [child.end() for child in again] == [0, 0], again[0].text()
+    assert read_losses(tmp_path) == whole
+
+
+@pytest.mark.parametrize('victim', [0, 1])
+def test_a_killed_process_ends_the_others(tmp_path, whole, victim):
+    children = ranks(train, tmp_path, LONG, 'pose_epochs=1', length=25, before_step=slow)
+    children[0].wait_for('Epoch 1/3 itr 2/6')
+    children[victim].kill()
+    begin = time.monotonic()
+    codes = [child.end() for child in children]
+    assert codes[victim] == -signal.SIGKILL and codes[1 - victim] == 2 and time.monotonic() - begin < 60
+    last = children[1 - victim].text().splitlines()[-1]
+    assert re.match('error: another process of this run has ended: its own message says why, without one it was killed; '
+                    'go on with --continue', last)
+    newest, path = checkpoint.find_snapshots(tmp_path / 'model_dump')[-1]
+    step = checkpoint.read(path)['state']['step']
+    assert (newest, step > 2) == ((1, True) if victim == 1 else (0, False))  # the first process is the one that saves
+    again = ranks(train, tmp_path, LONG, 'pose_epochs=1', 'continue_train=true', length=25)
+    assert [child.end() for child in again] == [0, 0]
+    assert f'at epoch 1 step {step}\n' in again[0].text()
+    assert {row[:2] for row in read_losses(tmp_path)} == {row[:2] for row in whole}
