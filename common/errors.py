@@ -17,6 +17,11 @@ class UserError(Exception):
     """Something only the user can put right. The message is one or a few lines: what is wrong, where, what to do."""
 
 
+def one_line(error):
+    """What an exception of a library says, on one line and not too long, to be part of a message."""
+    return ' '.join(str(error).split())[:200] or type(error).__name__
+
+
 def run_main(main):
     """Run a command line's `main()` and end the process with its exit code.
 

@@ -2,7 +2,7 @@
 from dataclasses import dataclass
 
 from common import checkpoint, random_state, snapshot_meta
-from common.errors import UserError
+from common.errors import UserError, one_line
 
 
 @dataclass
@@ -81,14 +81,14 @@ def load_start(start, model, optimizer, scaler, sizes, log):
     decays = [group['weight_decay'] for group in optimizer.param_groups]
     try:
         optimizer.load_state_dict(start.content['optimizer'])
-    except (ValueError, KeyError) as error:
-        raise UserError(f'the optimiser state in {start.path} does not fit ({error}): --snapshot {start.path} in place '
-                        'of --continue starts from its weights alone') from error
+        if state['scaler']:  # empty when the run before had no scaled loss
+            scaler.load_state_dict(state['scaler'])
+        random_state.restore(state['random'])
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError) as error:
+        raise UserError(f'the optimiser or random state in {start.path} does not fit ({one_line(error)}): --snapshot '
+                        f'{start.path} in place of --continue starts from its weights alone') from error
     for group, decay in zip(optimizer.param_groups, decays, strict=True):
         group['weight_decay'] = decay  # a setting of this run, not of the one before
-    if state['scaler']:  # empty when the run before had no scaled loss
-        scaler.load_state_dict(state['scaler'])
-    random_state.restore(state['random'])
     if all(state[name] == size for name, size in sizes.items()):
         start.step = state['step']
     elif state['step']:

@@ -82,7 +82,7 @@ class Boxes:
             return None
         name, key, unit = self.dataset.rootnet
         path = self.dataset.folder / name
-        if not path.is_file():
+        if not path.exists():
             log.warning('%s: %s is missing: annotated boxes and depths estimated from their size take its place '
                         '(use_gt_info=true: annotated depths)', self.dataset.name, path)
             return None

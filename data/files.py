@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from common.errors import UserError
+from common.errors import UserError, one_line
 from common.human_model.model_file import read_npy
 from common.utils.preprocessing import to_xywh
 
@@ -51,14 +51,14 @@ def read_records(path, kind, holds, avoid=''):
 
 def read_array(path, shape, holds):
     """A float32 array of a .npy file. UserError: missing, unreadable, of another shape, or not finite."""
+    path = require(path, holds)
     try:
-        with open(require(path, holds), 'rb') as file:
+        with open(path, 'rb') as file:
             array = read_npy(file)
     except OSError as error:
         raise unreadable(path, error) from error
     except Exception as error:  # NumPy parses the header as Python text: forged, it can fail in any way
-        reason = ' '.join(str(error).split())[:200] or type(error).__name__
-        raise UserError(f'{path} is not an array file ({reason}): download it again') from error
+        raise UserError(f'{path} is not an array file ({one_line(error)}): download it again') from error
     if array.shape != shape:
         raise UserError(f'{path} has the shape {array.shape}, expected {shape}: it belongs to another body model')
     if not np.isfinite(array).all():

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from torch.utils.data import Dataset
 
-from common.errors import UserError
+from common.errors import UserError, one_line
 from common.human_model import get_human_model
 from common.utils import preprocessing
 from common.utils.preprocessing import AugParams, crop_image
@@ -169,11 +169,10 @@ class MeshDataset(MeshEvaluation, Dataset):
                 last = sample.ann_id
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
             place = traceback.extract_tb(error.__traceback__)[-1]
-            reason = ' '.join(str(error).split())[:200]
             raise UserError(f'{self.name}: the record after id {last} is not laid out as expected: '
-                            f'{type(error).__name__} {reason} ({Path(place.filename).name}, line {place.lineno}); '
-                            f'python tool/check_assets.py {self.name} names the file and the record in '
-                            f'{self.folder}') from error
+                            f'{type(error).__name__} {one_line(error)} ({Path(place.filename).name}, line '
+                            f'{place.lineno}); python tool/check_assets.py {self.name} names the file and the record '
+                            f'in {self.folder}') from error
 
     def _without_excluded(self, samples):
         """Samples of a test without the pictures named in cfg.exclude. UserError for a name that fits none."""

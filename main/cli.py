@@ -39,6 +39,10 @@ def not_empty(text):
 
 def configure(args, continue_train=False):
     """Fill the global `cfg` from parsed flags: preset, then flags, then overrides."""
+    keys = [word.partition('=')[0] for word in args.options]
+    twice = next((key for key in keys if keys.count(key) > 1), None)
+    if twice:
+        raise UserError(f'{twice}=... is given twice: leave out one of them')
     cfg.load(args.cfg)
     cfg.set_args(args.gpu, args.stage or 'lixel', continue_train)
     cfg.override(args.options)

@@ -5,7 +5,7 @@ from pathlib import Path
 import yaml
 from omegaconf import OmegaConf
 
-from common.errors import UserError
+from common.errors import UserError, one_line
 
 MAX_BYTES = 2 ** 20
 MAX_DEPTH = 4  # lists in lists; no setting has more than one
@@ -69,10 +69,6 @@ def check_yaml(text):
         if depth > MAX_DEPTH:
             raise ValueError('lists are nested too deeply')
     return first
-
-
-def one_line(error):
-    return ' '.join(str(error).split())[:200] or type(error).__name__
 
 
 def in_words(kind):

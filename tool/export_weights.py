@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import checkpoint  # noqa: E402
-from common.errors import run_main  # noqa: E402
+from common.errors import UserError, run_main  # noqa: E402
 
 
 def main(argv=None):
@@ -16,7 +16,10 @@ def main(argv=None):
     parser.add_argument('snapshot', type=Path, help='snapshot_<epoch>.pth.tar of a training')
     parser.add_argument('out', type=Path, help='file to write')
     args = parser.parse_args(argv)
-    checkpoint.export_weights(args.snapshot, args.out)
+    try:
+        checkpoint.export_weights(args.snapshot, args.out)
+    except OSError as error:
+        raise UserError(f'cannot write {args.out} ({error.strerror or error}): choose another place') from error
     print(f'wrote {args.out}, {args.out.stat().st_size / 1e6:.2f} MB')
 
 

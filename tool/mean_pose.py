@@ -51,6 +51,8 @@ def main(argv=None):
     parser.add_argument('--samples', type=int, default=2000, help='training samples to take the mean of')
     parser.add_argument('overrides', nargs='*', help='settings, key=value')
     args = parser.parse_intermixed_args(argv)
+    if args.samples < 1:
+        raise UserError(f'--samples {args.samples}: must be 1 or more')
     config = Config()
     config.load(args.cfg)
     config.override(args.overrides)

@@ -94,6 +94,8 @@ def main(argv=None):
     parser.add_argument('--out', metavar='FILE', help='picture to write (default: losses.png beside the first log)')
     parser.add_argument('--smooth', type=int, metavar='N', help='steps to average over (default: 1/50 of the run)')
     args = parser.parse_args(argv)
+    if args.smooth is not None and args.smooth < 1:
+        raise UserError(f'--smooth {args.smooth}: must be 1 or more steps')
     logs = list(dict.fromkeys(args.logs)) or [str(ROOT / 'output')]
     files = [find_log(path) for path in logs]
     labels = logs if len(logs) > 1 else ['']

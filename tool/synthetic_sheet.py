@@ -61,7 +61,7 @@ def write(path, img):
         raise UserError(f'cannot write {path}: does its folder exist, and does the name end with .png or .jpg?')
 
 
-def main():
+def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('out', type=Path, help='picture to write; with --samples the folder')
     parser.add_argument('--samples', type=int, nargs='+', metavar='INDEX', help='write these pictures of the gallery')
@@ -75,7 +75,9 @@ def main():
     parser.add_argument('--max_heading', type=float, default=75., help='degrees; 180: all round')
     parser.add_argument('--occlusion', type=float, default=0., help='share of the pictures with an occluder')
     parser.add_argument('--seed', type=int, default=0)
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
+    if min(args.rows, args.columns, args.size) < 1 or min(args.first, args.seed, *(args.samples or [0])) < 0:
+        raise UserError('--rows, --columns and --size are at least 1; --first, --seed and --samples not negative')
     human_model = get_human_model('open_hand' if args.hand else 'open_body')
     if args.samples:
         write_samples(Generator(human_model, **SCENE), args.out, args.samples, args.seed)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from common.errors import UserError
+from common.errors import UserError, one_line
 from common.human_model.records import NUMBER_TYPES, number_of_elements, to_array
 from common.human_model.safe_pickle import SafeUnpickler
 
@@ -31,8 +31,7 @@ def read_arrays(path: Path, names: tuple[str, ...]) -> dict[str, np.ndarray]:
     except (PermissionError, IsADirectoryError) as error:
         raise UserError(f'{path} cannot be read ({error.strerror}): see to its permissions') from error
     except Exception as error:   # a damaged or forged file can fail in any way
-        reason = ' '.join(str(error).split())[:200] or type(error).__name__
-        raise UserError(f'{path} cannot be read as a body model: {reason}; download the file again') from error
+        raise UserError(f'{path} cannot be read as a body model: {one_line(error)}; download the file again') from error
 
 
 def _read_pickle(file, names):

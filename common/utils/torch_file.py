@@ -6,6 +6,7 @@ whose hash takes for ever.
 """
 import _codecs
 import pickletools
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import torch
 _SCALAR = np.float64(0).__reduce__()[0]
 _LEGACY = [(_SCALAR, 'numpy.core.multiarray.scalar'), (_SCALAR, 'numpy._core.multiarray.scalar'), np.dtype,
            _codecs.encode, *{type(np.dtype(kind)) for kind in 'efdbhilqBHILQ?'}]
-MAX_INSTRUCTIONS = 2_000_000  # in a pickle; a snapshot of the published network has some 60,000
+MAX_INSTRUCTIONS = 500_000  # in a pickle; a snapshot of the published network has some 60,000
 MAX_TUPLE = 1000              # elements, with those of the tuples inside it; a tensor's has a dozen
 LEGACY_PICKLES = 5            # in files of PyTorch before 1.6: marks, versions, content, names of the tensors' data
 KINDS = ((b'<', 'a web page, so the download went wrong; open the link in a browser and save the file itself'),
@@ -36,7 +37,8 @@ def load(path):
             _check_head(head.lstrip())
             file.seek(0)
             _check_archive(file) if head.startswith(b'PK') else _check_legacy(file)
-        with torch.serialization.safe_globals(_LEGACY):
+        with warnings.catch_warnings(), torch.serialization.safe_globals(_LEGACY):
+            warnings.simplefilter('ignore')  # about odd files, of which the error that follows tells
             content = torch.load(path, map_location='cpu', weights_only=True)
     except OSError as error:
         raise ValueError(f'it cannot be read ({error.strerror or error})') from error

@@ -58,7 +58,7 @@ class FreiHAND(MeshDataset):
 
     def _read_truth(self, count):
         """(N, 21, 3) joints and (N, 778, 3) vertices of the released ground truth, metres; None if it is not there."""
-        paths = [next((p for p in (self.folder / 'data' / name, self.folder / name) if p.is_file()), None)
+        paths = [next((p for p in (self.folder / 'data' / name, self.folder / name) if p.exists()), None)
                  for name in TRUTH]
         if None in paths:
             return None
