@@ -37,9 +37,9 @@ def aligned_errors(pred, target):
 def f_scores(pred, target, thresholds):
     """F-scores of two point clouds: the harmonic mean of the share of predicted points that have a target point within
     a threshold, and the other way round. pred (B, N, 3), target (B, M, 3) -> (B, number of thresholds) in 0..1."""
-    scores = np.zeros((len(pred), len(thresholds)))
+    scores, far = np.zeros((len(pred), len(thresholds))), max(thresholds)  # beyond it distances are not looked for
     for b, (p, t) in enumerate(zip(pred, target, strict=True)):
-        to_target, to_pred = cKDTree(t).query(p)[0], cKDTree(p).query(t)[0]
+        to_target, to_pred = (cKDTree(b).query(a, distance_upper_bound=far)[0] for a, b in ((p, t), (t, p)))
         for i, threshold in enumerate(thresholds):
             precision, recall = (to_target < threshold).mean(), (to_pred < threshold).mean()
             scores[b, i] = 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.

@@ -54,9 +54,14 @@ def mesh_errors(mesh, mesh_joints, target_joints, target_mesh, eval_joints):
     errors = {'mpjpe': joint_error.mean(1), 'pa_mpjpe': metrics.aligned_errors(pred, target).mean(1) * MM,
               'joint_error': joint_error}
     if target_mesh is not None:
-        errors['mpvpe'] = metrics.root_aligned_errors(mesh, target_mesh, root, target_root).mean(1) * MM
-        errors['pa_mpvpe'] = metrics.aligned_errors(mesh, target_mesh).mean(1) * MM
+        errors['mpvpe'] = one_by_one(metrics.root_aligned_errors, mesh, target_mesh, root, target_root) * MM
+        errors['pa_mpvpe'] = one_by_one(metrics.aligned_errors, mesh, target_mesh) * MM
     return {name: value.astype(np.float32) for name, value in errors.items()}
+
+
+def one_by_one(errors, *arrays):
+    """Means (B,) of errors(*arrays), (B, N). What a single mesh takes stays in the cache: faster than a whole batch."""
+    return np.array([errors(*(array[i:i + 1] for array in arrays)).mean() for i in range(len(arrays[0]))])
 
 
 def annotated_joints(samples, joint_set, eval_joints):

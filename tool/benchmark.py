@@ -6,7 +6,7 @@
     python tool/benchmark.py --scaling                        # 1 and 2 processes (CPU), 1, 2, 4, ... GPUs
 
 prints a table of inference and training step (images/s; yardstick: torchvision's ResNet-50, float32, 256 px, the same
-batch and threads), peak memory, loader (yardstick: cv2.imread of the same picture) and evaluation (of every kind of test
+batch and threads), peak memory, loader (yardstick: cv2.imread of the same picture) and evaluation (each kind of test
 set; yardstick: the network's inference). Medians of five alternated repetitions. Needs neither data sets nor body-model
 files.
 """
