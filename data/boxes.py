@@ -1,6 +1,7 @@
 """Boxes of people, and for tests the depths of their roots: from the annotations, or from RootNet's file."""
 import functools
 import logging
+from pathlib import Path
 
 import numpy as np
 
@@ -81,9 +82,14 @@ class Boxes:
         if self.cfg.use_gt_info or self.dataset.rootnet is None:
             return None
         name, key, unit = self.dataset.rootnet
-        path = self.dataset.folder / name
+        path = self.dataset.folder / rootnet_file(name, self.dataset.split)
         if not path.exists():
             log.warning('%s: %s is missing: annotated boxes and depths estimated from their size take its place '
                         '(use_gt_info=true: annotated depths)', self.dataset.name, path)
             return None
         return RootNetFile(path, key, unit, self.cfg.rootnet_box_format)
+
+
+def rootnet_file(name, split):
+    """The name of RootNet's file for a split: that of the test, `name`, ends in _validation before its suffix there."""
+    return str(Path(name).with_stem(f'{Path(name).stem}_validation')) if split == 'validation' else name

@@ -136,6 +136,8 @@ class MeshDataset(MeshEvaluation, Dataset):
             self.load_image(sample), sample.bbox, aug, self.cfg.input_img_shape)
         if self.training:
             targets, meta_info = build_targets(sample, aug, img2bb_trans, self.rules)
+            if sample.fit is not None and not targets['fit_mesh_img'].any():
+                self.check.masked_later(index, f'{sample.img_path}, id {sample.ann_id}')
         else:
             targets, meta_info = {}, {'bb2img_trans': bb2img_trans}
             if self.mesh_target_at_test:

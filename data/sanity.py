@@ -31,6 +31,16 @@ class LoadCheck:
         self.counts, self.first = Counter(), {}
         self.seen, self.bad, self.fits, self.rejected = 0, 0, 0, 0
         self.listed = {}  # folder -> names of the files in it
+        self.late = set()  # indices of samples whose meshes turned out implausible in the training
+
+    def masked_later(self, index, where):
+        """Count a mesh of impossible size or place that was not among the first CHECKED; tells of 1, 10, 100, ..."""
+        known = len(self.late)
+        self.late.add(index)
+        if len(self.late) > known and len(self.late) in (1, 10, 100, 1000, 10000, 100000):
+            log.warning('%s: %d of the meshes read so far by this process %s of impossible size or place, masked '
+                        '(the last: %s); suspect %s', self.name, len(self.late), 'is' if known == 0 else 'are', where,
+                        self.suspect)
 
     def skip(self, why, where, suspicious=False):
         """Count something that is left out. suspicious: so many of these stop the run."""

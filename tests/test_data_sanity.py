@@ -71,6 +71,24 @@ def test_one_mesh_of_impossible_size_is_masked(open_set, changed):
     assert data.check.counts['mesh of impossible size or place, masked'] == 1
 
 
+def test_meshes_not_looked_at_while_loading_are_told_when_they_are_read(open_set, changed, monkeypatch, caplog):
+    def enlarge(content):
+        for person in content.values():
+            person['smpl_param']['shape'][0] = 1000
+    monkeypatch.setattr(sanity, 'CHECKED', 0)
+    data = open_set('MSCOCO', 'train', data_dir=changed('MSCOCO', 'annotations/coco_smplifyx_train.json', enlarge))
+    fitted = [i for i, sample in enumerate(data.samples) if sample.fit is not None]
+    assert len(fitted) > 2
+    caplog.clear()
+    for _ in range(2):  # two epochs
+        for i in range(len(data)):
+            assert data.get_item(i, None)[2]['is_valid_fit'] == 0
+    message, = (record.getMessage() for record in caplog.records)
+    assert data.check.late == set(fitted)
+    assert f'MSCOCO: 1 of the meshes read so far by this process is of impossible size or place, masked (the last: ' \
+        f'{data.samples[fitted[0]].img_path}, id {data.samples[fitted[0]].ann_id})' in message
+
+
 def test_boxes_off_the_picture_are_skipped(open_set, changed):
     def spoil(content):
         content['annotations'][0]['bbox'] = [1000, 1000, 50, 50]

@@ -6,6 +6,7 @@ import pytest
 
 from common.errors import UserError
 from data import build_dataset
+from data.sanity import MISSING
 from tool import check_assets, rootnet_from_gt
 from tool.conversion import write_json
 
@@ -60,6 +61,25 @@ def test_files_that_are_there_are_kept(make, tmp_path, stand_in_bodies):
         rootnet_from_gt.main(arguments)
     rootnet_from_gt.main([*arguments, '--force'])
     assert json.loads(file.read_text()) == before
+
+
+def test_test_and_validation_have_files_of_their_own(make, tmp_path, stand_in_bodies):
+    cfg, file = make('PW3D')
+    annotations = json.loads((file.parents[1] / 'data/3DPW_test.json').read_text())
+    for person in annotations['annotations'][1:]:
+        person['id'] += 1000
+    del annotations['annotations'][0]
+    (tmp_path / 'PW3D' / 'data').unlink()
+    (tmp_path / 'PW3D' / 'data').mkdir()
+    (tmp_path / 'PW3D' / 'data' / '3DPW_validation.json').write_text(json.dumps(annotations))
+    before = file.read_bytes()
+    rootnet_from_gt.main(['PW3D', '--split', 'validation', f'data_dir={tmp_path}',
+                          f'human_model_dir={stand_in_bodies}'])
+    assert file.read_bytes() == before
+    made = json.loads(file.with_name('bbox_root_pw3d_output_validation.json').read_text())
+    assert [entry['ann_id'] for entry in made] == [person['id'] for person in annotations['annotations']]
+    data = build_dataset('PW3D', 'validation', cfg)
+    assert data.boxes.depth_source == 'RootNet file' and data.check.counts.keys() == {MISSING}
 
 
 def test_sets_without_root_depths():

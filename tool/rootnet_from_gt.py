@@ -22,6 +22,7 @@ sys.path.insert(0, str(ROOT))
 from common.errors import UserError, run_main
 from common.utils.transforms import pixel2cam
 from data import build_dataset, dataset_names
+from data.boxes import rootnet_file
 from data.target import place_fit
 from main.config import Config
 from tool.conversion import numbers, write_json
@@ -69,7 +70,7 @@ def main(argv=None):
     cfg = Config()
     cfg.override([f'trainset_3d=[{args.name}]', 'trainset_2d=[]', f'testset={args.name}', 'use_gt_info=true',
                   *args.overrides])
-    out = args.out or Path(cfg.data_dir) / args.name / file
+    out = args.out or Path(cfg.data_dir) / args.name / rootnet_file(file, args.split)
     if out.exists() and not args.force:
         raise UserError(f'{out} is there already; --force replaces it, --out writes another')
     dataset = build_dataset(args.name, args.split, cfg)
