@@ -1,13 +1,17 @@
 """The demo's command line from pictures to files, with a very small random network."""
+import io
 import json
 import os
+import re
 import sys
 
 import cv2
 import numpy as np
 import pytest
 import torch
+from tqdm import tqdm
 
+from common.demo import run
 from common.errors import UserError
 from common.human_model import get_human_model
 from common.utils.transforms import cam2pixel
@@ -29,13 +33,13 @@ def demo(snapshot, tmp_path):
     """Runs the demo on tmp_path/photo.jpg (240 high, 180 wide) unless another --input is given."""
     write_picture(tmp_path / 'photo.jpg')
 
-    def run(*options):
+    def run_demo(*options):
         given = [str(option) for option in options]
         if '--input' not in given:
             given = ['--input', str(tmp_path / 'photo.jpg'), *given]
         return main(['--gpu', 'cpu', '--snapshot', str(snapshot), '--output', str(tmp_path / 'out'), *given])
 
-    return run
+    return run_demo
 
 
 def test_one_person(demo, tmp_path):
@@ -178,6 +182,20 @@ def test_name_that_is_no_text(demo, tmp_path):
     folder, = (tmp_path / 'out').iterdir()
     assert folder.name == path.stem
     assert json.loads((folder / 'result.json').read_text(encoding='utf-8'))['source'] == str(path)
+
+
+@pytest.mark.parametrize('delay', [0, 1000])
+def test_messages_have_lines_of_their_own(demo, tmp_path, monkeypatch, delay):
+    """Also where a progress bar stands, or has not appeared yet."""
+    write_picture(tmp_path / 'wide.png', 40, 200)
+    screen = io.StringIO()
+    for name in ('stdout', 'stderr'):
+        monkeypatch.setattr(sys, name, screen)
+    monkeypatch.setattr(run, 'tqdm', lambda **options: tqdm(**options | {'delay': delay}))
+    demo('--input', tmp_path / 'wide.png', '--bbox', 'full', '--stage', 'lixel')
+    assert ('0/1' in screen.getvalue()) == (delay == 0)
+    lines = re.split('[\r\n]', screen.getvalue())
+    assert [sum(line.startswith(start) for line in lines) for start in ('wide.png: the whole', '1 picture, ')] == [1, 1]
 
 
 def test_settings_behind_the_boxes(demo, tmp_path):

@@ -1,10 +1,16 @@
 """Result folders of the demo: whole or absent, never on top of another picture's."""
+import contextlib
 import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from common.demo.folder import free_name, whole_folder
+from common.demo.folder import clear_leftovers, free_name, whole_folder
 from common.errors import UserError
+from main.config import ROOT
 
 
 def write(parent, name, source, text='x'):
@@ -49,3 +55,81 @@ def test_unwritable_place(tmp_path):
     (tmp_path / 'file').write_text('x')
     with pytest.raises(UserError, match='cannot write'), whole_folder(tmp_path / 'file', 'photo'):
         pass
+
+
+ENDLESS = """
+import sys, time
+from common.demo.folder import whole_folder
+with whole_folder(sys.argv[1], 'photo') as folder:
+    (folder / 'half').write_text('x')
+    print('writing', flush=True)
+    time.sleep(100)
+"""
+
+
+@contextlib.contextmanager
+def writer(parent):
+    """A process in the middle of writing a result folder."""
+    with subprocess.Popen([sys.executable, '-c', ENDLESS, str(parent)], cwd=ROOT, stdout=subprocess.PIPE,
+                          text=True) as process:
+        try:
+            assert process.stdout.readline() == 'writing\n'
+            assert [p.name for p in parent.glob('.writing-*/new/*')] == ['half']
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize('kind', [signal.SIGTERM, signal.SIGHUP])
+def test_ended_from_outside_leaves_nothing(tmp_path, kind):
+    write(tmp_path, 'photo', '/a/photo.jpg', 'first')
+    with writer(tmp_path) as process:
+        process.send_signal(kind)
+        assert process.wait(60) == 128 + kind
+    assert [p.name for p in tmp_path.iterdir()] == ['photo']
+    assert json.loads((tmp_path / 'photo' / 'result.json').read_text())['text'] == 'first'
+
+
+@pytest.mark.timeout(120)
+def test_the_next_run_clears_what_a_killed_one_left(tmp_path):
+    """And nothing of one that still runs, or of what has another owner."""
+    (tmp_path / '.writing-young').mkdir()
+    (tmp_path / '.writing-link').symlink_to(tmp_path)
+    (tmp_path / '.writing-file').write_text('x')
+    with writer(tmp_path) as process:
+        clear_leftovers(tmp_path)
+        assert len(list(tmp_path.glob('.writing-*/new/half'))) == 1
+        process.kill()
+        process.wait(60)
+    clear_leftovers(tmp_path)
+    assert {p.name for p in tmp_path.iterdir()} == {'.writing-young', '.writing-link', '.writing-file'}
+
+
+def test_results_that_were_to_be_replaced_come_back(tmp_path, monkeypatch):
+    """When the run ends between taking the old ones away and putting the new ones in their place."""
+    write(tmp_path, 'photo', '/a/photo.jpg', 'first')
+    rename = Path.rename
+
+    def killed(self, target):
+        if self.name == 'new':
+            raise SystemExit(143)
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, 'rename', killed)
+    with pytest.raises(SystemExit):
+        write(tmp_path, 'photo', '/a/photo.jpg', 'second')
+    assert [p.name for p in tmp_path.iterdir()] == ['photo']
+    assert json.loads((tmp_path / 'photo' / 'result.json').read_text())['text'] == 'first'
+
+
+def test_handlers_of_others_stay(tmp_path):
+    """Signals that somebody handles, or has switched off, are left alone; afterwards all is as before."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with whole_folder(tmp_path, 'photo'):
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            assert callable(signal.getsignal(signal.SIGTERM))
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

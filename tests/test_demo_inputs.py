@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from common.demo.boxes import check_box, person_shaped, read_box_file
-from common.demo.images import read_image
+from common.demo.images import frame_count, read_image
 from common.demo.sources import BoxSource, Picture, Video, find_inputs, read_pictures
 from common.demo.video_files import OverlayVideos
 from common.errors import UserError
@@ -143,11 +143,32 @@ def test_numbers_as_names_of_pictures(tmp_path):
 
 
 def test_whole_wide_picture_is_warned_about():
-    lines = []
-    source = BoxSource(fixed=['full'], warn=lines.append)
-    source(Path('wide.jpg'), 0, gradient(40, 200))
+    source = BoxSource(fixed=['full'])
+    for number in range(3):
+        source(Path('wide.mp4'), number, gradient(40, 200))
     source(Path('high.jpg'), 0, gradient(200, 40))
-    assert len(lines) == 1 and 'wide.jpg' in lines[0]
+    assert source.notes == ['wide.mp4: the whole picture is no box around one person; expect a poor mesh']
+
+
+def test_links_to_nothing_and_unknown_kinds_are_told(tmp_path):
+    (tmp_path / 'dead.JPG').symlink_to(tmp_path / 'gone.jpg')
+    (tmp_path / 'phone.HEIC').write_bytes(b'\0\0\0\x18ftypheic')
+    cv2.imwrite(str(tmp_path / 'fine.png'), gradient(50, 40))
+    (tmp_path / 'folder.png').mkdir()
+    failed = []
+    assert len(list(read_pictures(find_inputs(tmp_path), BoxSource(fixed=['full']), failed))) == 1
+    assert len(failed) == 2 and 'No such file' in failed[0] and 'give a JPEG or PNG' in failed[1]
+
+
+def test_first_of_several_pictures_in_a_file(tmp_path):
+    pages = [np.full((50, 40, 3), level, np.uint8) for level in (50, 100, 150)]
+    cv2.imwritemulti(str(tmp_path / 'a ü.tif'), pages)
+    cv2.imwrite(str(tmp_path / 'b.png'), pages[0])
+    source = BoxSource(fixed=['full'])
+    first, second = read_pictures(find_inputs(tmp_path), source, [])
+    assert (first.image == 50).all() and (second.image == 50).all()
+    assert source.notes == ['a ü.tif: only the first of its 3 pictures is used']
+    assert frame_count(tmp_path / os.fsdecode(b'caf\xe9.tif')) == 1
 
 
 def test_missing_input(tmp_path):

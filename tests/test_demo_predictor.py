@@ -40,6 +40,16 @@ def test_batches_do_not_change_the_answer(body):
     assert np.abs(meshes[0] - meshes[4]).max() > 1  # other boxes, other answers
 
 
+def test_a_crowd_goes_through_in_batches(body):
+    """20 people of one picture, 8 at a time: 3 passes, not 20."""
+    predictor = load(body, batch_size=8)
+    passes = []
+    predictor.model.register_forward_pre_hook(lambda _, inputs: passes.append(len(inputs[0]['img'])))
+    boxes = [np.float32([5 * i, 30, 60, 120]) for i in range(20)]
+    assert len(predictor.predict(blobs(240, 180), boxes)) == 20
+    assert passes == [8, 8, 4]
+
+
 def test_stream_keeps_the_order_across_pictures(body):
     predictor = load(body, batch_size=3)
     pictures = [(blobs(240, 180, seed), BOXES[:count]) for seed, count in enumerate((2, 0, 4, 1))]

@@ -95,6 +95,15 @@ def test_other_sites_are_refused(ask, headers, method, path):
     assert ask(method, path, b'x' if method == 'POST' else None, headers)[0] == 403
 
 
+@pytest.mark.parametrize('port, host, status', [
+    (80, 'localhost', 200), (80, '127.0.0.1', 200), (80, '127.0.0.1:80', 200), (80, '127.0.0.1:8765', 403),
+    (8765, 'localhost', 403), (8765, 'localhost:8765', 200)])
+def test_hosts_as_browsers_write_them(ask, server, monkeypatch, port, host, status):
+    """They leave out port 80, HTTP's own."""
+    monkeypatch.setattr(server, 'hosts', web.own_hosts(port))
+    assert ask('GET', '/', None, {'Host': host, 'Origin': f'http://{host}'})[0] == status
+
+
 @pytest.mark.parametrize('body, query, told', [
     (b'just text', {'boxes': '1,1,40,40'}, 'JPEG and PNG'), (jpeg(), {}, 'draw a box'),
     (jpeg()[:300], {'boxes': '1,1,40,40'}, 'JPEG and PNG|not a picture'), (jpeg(), {'boxes': '1,1,0,40'}, 'no area'),

@@ -68,7 +68,7 @@ def box_texts(args):
 def check_options(args):
     """UserError for options that exclude or need each other."""
     def there(*names):
-        return [name for name in names if getattr(args, name) not in (None, False)]
+        return [name for name in names if getattr(args, name) is not None and getattr(args, name) is not False]
 
     for name in there(*PATHS):
         if not getattr(args, name):

@@ -86,6 +86,8 @@ def pictures(paths, boxes_of, predictor, settings):
             bar.set_postfix(people=people_done, refresh=False)  # would show the bar before its delay, and never end it
             bar.update()
     seconds = time.perf_counter() - started
+    for line in boxes_of.notes:
+        print(line)
     if used:
         print(f'{len(used)} picture{"s" * (len(used) > 1)}, people: {people_done}, {seconds:.1f} s of which '
               f'{predictor.network_time:.1f} s in the network, results: {", ".join(map(printable, used[:5]))}'

@@ -7,6 +7,7 @@ from common.demo.rows import RowFile
 from common.demo.smoothing import runs, smooth, smooth_rotations
 
 VERTICES_AT_ONCE = 512  # smoothed at a time: bounds the memory for long videos
+BODIES_AT_ONCE = 16  # meshes made at a time, for the same reason
 
 
 class Sequence:
@@ -72,7 +73,8 @@ class Sequence:
 
     def roots(self, poses, betas):
         """Root joints (N, 3) of `body`, a few meshes at a time."""
-        return np.concatenate([self.body(poses[i:i + 64], betas[i:i + 64])[1] for i in range(0, len(poses), 64)])
+        parts = [slice(i, i + BODIES_AT_ONCE) for i in range(0, len(poses), BODIES_AT_ONCE)]
+        return np.concatenate([self.body(poses[part], betas[part])[1] for part in parts])
 
     def animation(self, person, fps, trans):
         """One person's motion for animation tools, in the layout of AMASS: the arrays of an npz.

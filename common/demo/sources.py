@@ -1,11 +1,10 @@
 """Where pictures come from: one file, a folder of pictures, or the frames of a video, each with its boxes."""
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import cv2
 import numpy as np
-from tqdm import tqdm
 
 from common.demo.boxes import FULL, check_box, person_shaped
 from common.demo.folder import opencv_path, printable
@@ -32,13 +31,13 @@ class BoxSource:
     """Where the boxes of a picture come from: the same ones everywhere, a table of a box file, or a detector.
 
     fixed: boxes of --bbox, for every picture; table: {name or number: boxes} of `read_box_file`; detector: a function
-    of the image. box_format: see `check_box`. warn: called with a line about an odd box.
+    of the image. box_format: see `check_box`. notes: lines about odd inputs, for the end of the run.
     """
     fixed: list | None = None
     table: dict | None = None
     detector: object = None
     box_format: str | None = None
-    warn: object = tqdm.write
+    notes: list = field(default_factory=list)
 
     def __call__(self, path, number, image):
         """Checked (4,) xywh boxes of one picture; an empty list if there is nobody."""
@@ -52,8 +51,14 @@ class BoxSource:
         boxes = [check_box(box, width, height, self.box_format, where) for box in found]
         for given, box in zip(found, boxes, strict=True):
             if given == FULL and not person_shaped(box):
-                self.warn(f'{printable(path.name)}: the whole picture is no box around one person; expect a poor mesh')
+                self.note(path, 'the whole picture is no box around one person; expect a poor mesh')
         return boxes
+
+    def note(self, path, text):
+        """Note something odd, once, however many frames have it."""
+        line = f'{printable(path.name)}: {text}'
+        if line not in self.notes:
+            self.notes.append(line)
 
     def _lookup(self, path, number):
         # Pictures may be called 1.jpg, 2.jpg: for them "1" is a name. In a video it is a frame, and the name of the
@@ -97,7 +102,7 @@ def read_pictures(paths, boxes_of, failed):
                 raise UserError(f'{path.name}: no person in it, by the boxes given or found')
             frames = frame_count(path)
             if frames > 1:
-                tqdm.write(f'{printable(path.name)}: only the first of its {frames} pictures is used')
+                boxes_of.note(path, f'only the first of its {frames} pictures is used')
         except UserError as error:
             if len(paths) == 1:
                 raise

@@ -33,6 +33,8 @@ def video(path, boxes_of, predictor, settings):
         write_results(folder, clip, sequence, empty, predictor, settings)
         sequence.meshes.close()
     people = len(set(sequence.people))
+    for line in boxes_of.notes:
+        print(line)
     if count < clip.frames:
         print(f'{printable(path.name)}: only {count} of the {clip.frames} frames that the file states can be read')
     elif clip.uneven:
