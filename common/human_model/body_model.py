@@ -25,6 +25,17 @@ class JointLayout:
     fit_points: tuple[int, ...]
 
 
+class Parents:
+    """The parents (K,) of the joints as smplx's lbs reads them: single ones as numbers, since an element of a GPU's
+    tensor would be fetched from there, and a slice as a tensor, since an array would be sent there; at every call."""
+
+    def __init__(self, numbers, tensor):
+        self.numbers, self.tensor, self.shape = numbers, tensor, tensor.shape
+
+    def __getitem__(self, index):
+        return (self.tensor if isinstance(index, slice) else self.numbers)[index]
+
+
 class HumanModel(nn.Module):
     """A parametric body or hand: linear blend skinning of a template mesh, computed by smplx.
 
@@ -41,14 +52,15 @@ class HumanModel(nn.Module):
         self.name, self.gender = name, gender
         self.joint_set, self.root_joint_idx = layout.joint_set, layout.joint_set.root_idx
         self.is_hand = layout.joint_set.root == 'Wrist'
-        self.face, self.parents, self.regressors = arrays.faces, arrays.parents, dict(regressors)
+        self.face, self.parents, self.regressors = arrays.faces, arrays.parents.tolist(), dict(regressors)
         self.kinematic_joint_num, self.vertex_num = arrays.joint_regressor.shape
         self.joint_num = len(layout.order)
         constants = {
             'v_template': arrays.v_template, 'shapedirs': arrays.shapedirs, 'posedirs': arrays.posedirs,
             'weights': arrays.weights, 'kinematic_regressor': arrays.joint_regressor, 'pose_mean': arrays.pose_mean,
             'joint_regressor': self._joint_regressor(arrays.joint_regressor, layout),
-            'joint_order': np.array(layout.order), 'fit_points': np.array(layout.fit_points)}
+            'joint_order': np.array(layout.order), 'fit_points': np.array(layout.fit_points),
+            'parent_index': arrays.parents}
         for buffer, value in constants.items():
             self.register_buffer(buffer, torch.from_numpy(value), persistent=False)
 
@@ -73,10 +85,9 @@ class HumanModel(nn.Module):
             return pose.new_zeros((0, self.vertex_num, 3), dtype=dtype), pose.new_zeros(
                 (0, self.kinematic_joint_num, 3), dtype=dtype)
         with torch.autocast(pose.device.type, enabled=False):
-            # `parents` stays a NumPy array: lbs would fetch each of its elements from the GPU
             vertices, joints = lbs(
                 shape.to(dtype), pose.to(dtype) + self.pose_mean, self.v_template, self.shapedirs, self.posedirs,
-                self.kinematic_regressor, self.parents, self.weights)
+                self.kinematic_regressor, Parents(self.parents, self.parent_index), self.weights)
             if trans is not None:
                 offset = trans.to(dtype).unsqueeze(1)
                 vertices, joints = vertices + offset, joints + offset
