@@ -5,7 +5,7 @@ import sys
 
 import torch
 
-from common.errors import UserError
+from common.errors import UserError, shown
 
 _VISIBLE_AT_START = os.environ.get('CUDA_VISIBLE_DEVICES')  # set by SLURM and the like: ids count within it
 LONGEST_ID = 4  # digits: a list of more GPUs would only take time and memory
@@ -14,7 +14,7 @@ _nvml = True  # until it fails once
 
 def parse_gpu_ids(text):
     """'0' -> [0]; '0,2' -> [0, 2]; '0-3' -> [0, 1, 2, 3]; 'cpu' -> []. UserError: anything else."""
-    bad = UserError(f'--gpu "{text[:60]}": write ids such as 0, 0,2 or 0-3, or cpu')
+    bad = UserError(f'--gpu "{shown(text)}": write ids such as 0, 0,2 or 0-3, or cpu')
     if text.strip() == 'cpu':
         return []
     ids = []

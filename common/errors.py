@@ -17,9 +17,14 @@ class UserError(Exception):
     """Something only the user can put right. The message is one or a few lines: what is wrong, where, what to do."""
 
 
+def shown(value, longest=80):
+    """A text that a user or a file gave, as it may stand in a message: printable, on one line, not too long."""
+    return ' '.join(''.join(c if c.isprintable() else ' ' for c in str(value)[:longest]).split())
+
+
 def one_line(error):
-    """What an exception of a library says, on one line and not too long, to be part of a message."""
-    return ' '.join(str(error).split())[:200] or type(error).__name__
+    """What an exception of a library says, as part of a message."""
+    return shown(error, 200) or type(error).__name__
 
 
 def run_main(main):

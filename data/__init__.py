@@ -7,7 +7,7 @@ import difflib
 import importlib
 from pathlib import Path
 
-from common.errors import UserError
+from common.errors import UserError, shown
 
 FOLDER = Path(__file__).resolve().parent
 
@@ -23,8 +23,8 @@ def require_dataset(name, source=''):
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         hint = f' (did you mean {near[0]}?)' if near else ''
-        raise UserError(f'{source}unknown data set "{name}"{hint}: found {", ".join(known)} in {FOLDER}; a new one is '
-                        f'a folder <Name> there, with <Name>.py and a class of that name (data/README.md)')
+        raise UserError(f'{source}unknown data set "{shown(name)}"{hint}: found {", ".join(known)} in {FOLDER}; a new '
+                        f'one is a folder <Name> there, with <Name>.py and a class of that name (data/README.md)')
 
 
 def build_dataset(name, split, cfg):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from common.errors import UserError, one_line
+from common.errors import UserError, one_line, shown
 from common.human_model.model_file import read_npy
 from common.utils.preprocessing import to_xywh
 
@@ -93,16 +93,16 @@ def read_coco_lists(path, holds, image_keys=(), annotation_keys=()):
     for image in content['images']:
         _check_record(path, 'image', image, ('id', 'file_name', 'width', 'height', *image_keys))
         where = f'{path}: image {_id(image)}'
-        if not (isinstance(image['file_name'], str) and '\0' not in image['file_name']):
-            raise UserError(f'{where} has a file_name that is no text: download the file again')
+        if not (isinstance(image['file_name'], str) and image['file_name'].isprintable()):
+            raise UserError(f'{where} has a file_name that is none: download the file again')
         if not all(_is_number(image[key]) and 0 < image[key] <= LARGEST_SIDE for key in ('width', 'height')):
-            raise UserError(f'{where} has a width and height that are no pixels ({_short(image["width"])}, '
-                            f'{_short(image["height"])}): download the file again')
+            raise UserError(f'{where} has a width and height that are no pixels ({shown(image["width"])}, '
+                            f'{shown(image["height"])}): download the file again')
         images[image['id']] = image
     for annotation in content['annotations']:
         _check_record(path, 'annotation', annotation, ('id', 'image_id', 'bbox', *annotation_keys))
         if annotation['image_id'] not in images:
-            raise UserError(f'{path}: annotation {_id(annotation)} is of image {_short(annotation["image_id"])}, which '
+            raise UserError(f'{path}: annotation {_id(annotation)} is of image {shown(annotation["image_id"])}, which '
                             f'is not in "images": download the file again')
         _check_bbox(f'{path}: annotation {_id(annotation)}', annotation['bbox'])
     return images, content['annotations']
@@ -111,7 +111,7 @@ def read_coco_lists(path, holds, image_keys=(), annotation_keys=()):
 def _check_record(path, kind, record, keys):
     """UserError unless a record is a dictionary with these keys; those that end with id must be numbers or texts."""
     if not isinstance(record, dict):
-        raise UserError(f'{path}: {kind} {_short(record)} is no dictionary: download the file again')
+        raise UserError(f'{path}: {kind} {shown(record)} is no dictionary: download the file again')
     lacking = [key for key in keys if key not in record]
     if lacking:
         raise UserError(f'{path}: {kind} {_id(record)} has no {", ".join(lacking)}: download the file again')
@@ -123,7 +123,7 @@ def _check_record(path, kind, record, keys):
 
 def _check_bbox(where, bbox):
     if not (isinstance(bbox, list) and len(bbox) == 4 and all(map(_is_number, bbox))):
-        raise UserError(f'{where} has the bbox {_short(bbox)}, not x, y, width, height: download the file again')
+        raise UserError(f'{where} has the bbox {shown(bbox)}, not x, y, width, height: download the file again')
 
 
 def _is_number(value):
@@ -132,12 +132,9 @@ def _is_number(value):
 
 
 def _id(record):
-    return _short(record['id']) if 'id' in record else 'without an id'
+    return shown(record['id']) if 'id' in record else 'without an id'
 
 
-def _short(value):
-    """A value of a file in a message: its beginning, whatever it is."""
-    return str(value)[:60]
 
 
 class RootNetFile:
@@ -151,10 +148,10 @@ class RootNetFile:
         self.entries = []
         for entry in read_records(path, list, 'boxes and root depths for testing', 'use_gt_info=true does without'):
             _check_record(path, 'entry', entry, (key, 'bbox', 'root_cam'))
-            where, root = f'{path}: the entry of {key} {_short(entry[key])}', entry['root_cam']
+            where, root = f'{path}: the entry of {key} {shown(entry[key])}', entry['root_cam']
             _check_bbox(where, entry['bbox'])
             if not (isinstance(root, list) and len(root) == 3 and all(map(_is_number, root))):
-                raise UserError(f'{where} has the root_cam {_short(root)}, not x, y, z: download the file again')
+                raise UserError(f'{where} has the root_cam {shown(root)}, not x, y, z: download the file again')
             bbox = np.asarray(to_xywh(entry['bbox'], box_format), np.float32)
             self.entries.append((entry[key], bbox, float(entry['root_cam'][2]) * unit))
         self.by_key = {str(name): (bbox, depth) for name, bbox, depth in self.entries}

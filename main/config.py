@@ -16,7 +16,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from common.device import select_gpus
-from common.errors import UserError
+from common.errors import UserError, shown
 from main.config_check import check_heat_maps, check_values
 from main.config_file import in_words, read_settings, read_words
 
@@ -168,7 +168,7 @@ class Config:
             if key not in names and key not in SETTABLE.values():
                 near = difflib.get_close_matches(str(key), sorted(names), n=3, cutoff=0.5)
                 hint = f'did you mean {", ".join(near)}?' if near else 'main/config.py lists all there are'
-                raise UserError(f'{source}unknown option "{str(key)[:80]}": {hint}')
+                raise UserError(f'{source}unknown option "{shown(key)}": {hint}')
         changes = {SETTABLE.get(key, key): value for key, value in changes.items()}
         merged, kinds = OmegaConf.structured(self), {f.name: f.type for f in dataclasses.fields(self)}
         for key, value in changes.items():
@@ -176,7 +176,7 @@ class Config:
                 OmegaConf.update(merged, key, value, merge=False)
             except (OmegaConfBaseException, ValueError, TypeError, OverflowError) as error:
                 told = {kept: name for name, kept in SETTABLE.items()}.get(key, key)
-                raise UserError(f'{source}{told}={str(value)[:80]}: must be {in_words(kinds[key])}') from error
+                raise UserError(f'{source}{told}={shown(value)}: must be {in_words(kinds[key])}') from error
         values = OmegaConf.to_container(merged)
         for f in dataclasses.fields(self):
             if isinstance(f.default, tuple):

@@ -1,7 +1,7 @@
 """Which values the settings may have."""
 import math
 
-from common.errors import UserError
+from common.errors import UserError, shown
 from data import require_dataset
 
 CHOICES = {'stage': ('lixel', 'param'), 'body_model': ('auto', 'smpl', 'mano', 'open_body', 'open_hand'),
@@ -34,7 +34,7 @@ def check_values(values, source=''):
             raise UserError(f'{source}{key} is not a text: it has a character that no name can have')
     for key, choices in CHOICES.items():
         if values[key] not in choices:
-            raise UserError(f'{source}{key}={values[key]}: one of {", ".join(map(str, choices))}')
+            raise UserError(f'{source}{key}={shown(values[key])}: one of {", ".join(map(str, choices))}')
     for keys, is_good, rule in ((POSITIVE, lambda value: value > 0, 'must be above 0'),
                                 (NOT_NEGATIVE, lambda value: value >= 0, 'must not be negative'),
                                 (BELOW_ONE, lambda value: value < 1, 'must be below 1')):

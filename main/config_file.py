@@ -5,7 +5,7 @@ from pathlib import Path
 import yaml
 from omegaconf import OmegaConf
 
-from common.errors import UserError, one_line
+from common.errors import UserError, one_line, shown
 
 MAX_BYTES = 2 ** 20
 MAX_DEPTH = 4  # lists in lists; no setting has more than one
@@ -36,21 +36,21 @@ def read_words(words):
     for word in words:
         key, equals, value = word.partition('=')
         if not (equals and key.isidentifier()):
-            raise UserError(f'"{word[:80]}" is not an option: write key=value, such as train_batch_size=8')
+            raise UserError(f'"{shown(word)}" is not an option: write key=value, such as train_batch_size=8')
         try:
             check_yaml(value)
         except Exception as error:
-            raise UserError(f'cannot read the options: {word[:80]}: {one_line(error)}') from error
+            raise UserError(f'cannot read the options: {shown(word)}: {one_line(error)}') from error
     try:
         values = OmegaConf.to_container(OmegaConf.from_dotlist(list(words)))
     except Exception as error:
-        raise UserError(f'cannot read the options {" ".join(words)[:80]}: {one_line(error)}') from error
+        raise UserError(f'cannot read the options {shown(" ".join(words))}: {one_line(error)}') from error
     return _without_gpus(values)
 
 
 def _without_gpus(values):
     if 'gpu_ids' in values:
-        raise UserError(f'gpu_ids={str(values["gpu_ids"])[:80]} has no effect, the GPUs are chosen before: --gpu IDS')
+        raise UserError(f'gpu_ids={shown(values["gpu_ids"])} has no effect, the GPUs are chosen before: --gpu IDS')
     return values
 
 

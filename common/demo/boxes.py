@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from common.errors import UserError
+from common.errors import UserError, shown
 from common.utils.preprocessing import process_bbox
 
 FORMATS = ('xywh', 'xyxy')
@@ -79,7 +79,7 @@ def read_box_file(path):
     except (ValueError, RecursionError) as error:
         raise UserError(f'--bbox_file {path}: not a JSON file ({error}), such as {EXAMPLE}') from error
     if isinstance(data, dict):
-        return {str(key): _boxes(value, f'{path}, "{key}"') for key, value in data.items()}
+        return {str(key): _boxes(value, f'{path}, "{shown(key)}"') for key, value in data.items()}
     if not isinstance(data, list):
         raise UserError(f'--bbox_file {path}: expected an object {{picture: [boxes]}} or a list, such as {EXAMPLE}')
     table = {}
@@ -96,7 +96,7 @@ def _frame_number(value, where):
     try:
         return int(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise UserError(f'{where}: "frame" is a number counted from 0, not {_start(value)}') from error
+        raise UserError(f'{where}: "frame" is a number counted from 0, not {shown(value)}') from error
 
 
 def _boxes(value, where, depth=0):
@@ -112,16 +112,11 @@ def _boxes(value, where, depth=0):
                          and not any(isinstance(v, dict) for v in value)):
         return [value]
     if not isinstance(value, list):
-        raise UserError(f'{where}: {_start(value)} is no list of boxes, such as {EXAMPLE}')
+        raise UserError(f'{where}: {shown(value)} is no list of boxes, such as {EXAMPLE}')
     return [box for item in value for box in _boxes(item, where, depth + 1)]
-
-
-def _start(value):
-    """The beginning of a value of a file, for a message."""
-    return f'{value!r}'[:60]
 
 
 def _text(box):
     if isinstance(box, str):
-        return box[:60]
-    return ' '.join(f'{v:g}' if isinstance(v, float) else str(v)[:20] for v in np.ravel(np.array(box, object)))
+        return shown(box)
+    return ' '.join(f'{v:g}' if isinstance(v, float) else shown(v, 20) for v in np.ravel(np.array(box, object)))

@@ -1,6 +1,5 @@
 """What a pickled NumPy, SciPy or chumpy object says, kept as data, and the array it stands for."""
 import numpy as np
-from scipy import sparse
 
 MAX_ELEMENTS = 2 ** 25  # per array; the largest of SMPL-X, which should at least be recognised, has 15 million
 MAX_DEPTH = 8           # records inside records; MANO's shape basis has three
@@ -106,10 +105,21 @@ def _select(state, depth):
 
 
 def _dense(record, depth):
+    """The matrix of a sparse record; every index is checked, and none is left to code that follows it blindly."""
     state = record.state
     shape = state.get('_shape', state.get('shape'))
     number_of_elements(shape)
-    parts = tuple(to_array(state[name], depth + 1) for name in ('data', 'indices', 'indptr'))
-    matrix = (sparse.csc_matrix if isinstance(record, CscMatrix) else sparse.csr_matrix)(parts, shape=shape)
-    matrix.check_format(full_check=True)   # SciPy would follow indices beyond the array
-    return matrix.toarray()
+    data, indices, starts = (to_array(state[name], depth + 1) for name in ('data', 'indices', 'indptr'))
+    lines, length = reversed(shape) if isinstance(record, CscMatrix) else shape
+    if {data.ndim, indices.ndim, starts.ndim} != {1} or {indices.dtype.kind, starts.dtype.kind} - {'i', 'u'}:
+        raise ValueError('a sparse matrix whose parts are no lists of numbers')
+    indices, starts = indices.astype(np.int64), starts.astype(np.int64)
+    counts = np.diff(starts)
+    if len(counts) != lines or starts[0] != 0 or (counts < 0).any() or starts[-1] > min(len(indices), len(data)):
+        raise ValueError('a sparse matrix whose parts do not fit together')
+    indices, data = indices[:starts[-1]], data[:starts[-1]]
+    if ((indices < 0) | (indices >= length)).any():
+        raise ValueError('a sparse matrix with elements outside of it')
+    dense = np.zeros((lines, length), data.dtype)
+    np.add.at(dense, (np.repeat(np.arange(lines), counts), indices), data)
+    return np.ascontiguousarray(dense.T if isinstance(record, CscMatrix) else dense)

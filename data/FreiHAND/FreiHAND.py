@@ -43,8 +43,9 @@ class FreiHAND(MeshDataset):
                                          None if joints is None else float(joints[MANO.root_idx, 2]), path)
             if bbox is not None:
                 yield Sample(path, shape, bbox, lens, root_depth=depth, ann_id=annotation['id'],
-                             fit=hand and Fit(*(np.float32(hand[k]) for k in ('pose', 'shape', 'trans')),
-                                              R=np.float32(camera['R']), t=np.float32(camera['t'])),
+                             fit=None if hand is None else Fit(
+                                 *(np.float32(hand[k]) for k in ('pose', 'shape', 'trans')),
+                                 R=np.float32(camera['R']), t=np.float32(camera['t'])),
                              extra={'number': number, 'image_id': image['id']})
 
     def make_samples(self):

@@ -54,7 +54,7 @@ class Human36M(MeshDataset):
             fit = _nested(fits, image)
             yield Sample(
                 path, shape, bbox, lens, cam2pixel(joint_cam, lens.focal, lens.princpt)[:, :2], joint_cam,
-                fit=fit and Fit(array(fit['pose']), array(fit['shape']), array(fit['trans']), R=R, t=t),
+                fit=None if fit is None else Fit(*(array(fit[key]) for key in ('pose', 'shape', 'trans')), R=R, t=t),
                 root_depth=depth, ann_id=annotation['id'], extra={'image_id': image['id']})
 
 

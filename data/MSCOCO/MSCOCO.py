@@ -36,11 +36,11 @@ class MSCOCO(MeshDataset):
                 continue
             joint_img, joint_valid = with_pelvis(np.float32(person['keypoints']).reshape(-1, 3))
             fit = fits.get(str(person['id']))
-            param, cam = (fit['smpl_param'], fit['cam_param']) if fit else (None, None)
+            camera = None if fit is None else Camera(*(np.float32(fit['cam_param'][k]) for k in ('focal', 'princpt')))
+            fit = None if fit is None else Fit(*(np.float32(fit['smpl_param'][k]) for k in ('pose', 'shape', 'trans')))
             yield Sample(
-                path, size, bbox, joint_img=joint_img, joint_valid=joint_valid, ann_id=person['id'],
-                fit=param and Fit(*(np.float32(param[k]) for k in ('pose', 'shape', 'trans'))),
-                fit_camera=cam and Camera(np.float32(cam['focal']), np.float32(cam['princpt'])))
+                path, size, bbox, joint_img=joint_img, joint_valid=joint_valid, ann_id=person['id'], fit=fit,
+                fit_camera=camera)
 
     def _detected(self, by_id, images):
         """The people in RootNet's file, which may list several per picture, annotated or not."""

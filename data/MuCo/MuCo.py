@@ -33,4 +33,4 @@ class MuCo(MeshDataset):
                 path, shape, bbox, Camera(*(np.float32(image[key]) for key in 'fc')),
                 joint_img=np.float32(person['keypoints_img'])[:, :2],
                 joint_cam=np.float32(person['keypoints_cam']) / 1000, ann_id=person['id'],
-                fit=fit and Fit(*(np.float32(fit[key]) for key in ('pose', 'shape', 'trans'))))
+                fit=None if fit is None else Fit(*(np.float32(fit[key]) for key in ('pose', 'shape', 'trans'))))
