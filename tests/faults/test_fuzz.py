@@ -31,6 +31,8 @@ from tests.faults.fuzz import EDITS, SCALARS, TEXT, VALUES, edited, fuzz, mutate
 from tests.py2_pickles import as_official, chumpy_array, chumpy_select, dump, sparse_columns
 from tests.tiny import tiny_config
 
+pytestmark = pytest.mark.filterwarnings('ignore::RuntimeWarning')  # of NumPy, about numbers of a forged file
+
 
 def test_gpu():
     def check(text):
