@@ -14,7 +14,7 @@ from common import checkpoint, distributed, random_state, report, snapshot_meta
 from common.device import devices
 from common.errors import UserError
 from common.human_model import get_human_model
-from common.loader import TrainBatches, make_loader, read_all, shard
+from common.loader import Reader, TrainBatches, make_loader, shard
 from common.lock import FolderLock
 from common.logger import Logger
 from common.nets.fuse import prepare_for_inference
@@ -158,7 +158,7 @@ class Tester(Base):
         batches = shard(len(self.dataset), self.cfg.test_batch_size * len(self.devices), distributed.rank(),
                         distributed.world_size())
         rows = []
-        bar = tqdm(read_all(self.loader(self.dataset, batches)), total=len(batches), desc=self.cfg.testset,
+        bar = tqdm(Reader(self.loader(self.dataset, batches)), total=len(batches), desc=self.cfg.testset,
                    unit='batch', dynamic_ncols=True, disable=None if distributed.is_main() else True)
         for indices, batch in zip(batches, bar, strict=True):
             inputs, targets, meta_info = (to_device(part, self.device) for part in batch)

@@ -1,5 +1,4 @@
 """Batches: which samples, in which order, read by which processes."""
-import re
 import signal
 import threading
 
@@ -93,35 +92,31 @@ def make_loader(dataset, batches, workers, pin_memory):
                       multiprocessing_context='fork' if workers else None)
 
 
-def start_reading(loader):
-    """iter(loader), without the signal handler that PyTorch installs with it.
+class Reader:
+    """Iterates over a DataLoader, and says in one line when one of its processes was killed.
 
-    That one raises an exception wherever the program happens to be when a loader process dies, in the middle of a
-    step of the optimiser too. `next_batch` finds it out within five seconds, between two steps.
+    PyTorch installs a signal handler for that, which raises an exception wherever the program happens to be, in the
+    middle of a step of the optimiser too. It is taken out: the next batch finds out, within five seconds.
+    Raises, besides what the data set does:
+        UserError: a loader process was killed.
     """
-    batches = iter(loader)
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    return batches
 
+    def __init__(self, loader):
+        self.batches, self.processes = iter(loader), loader.num_workers
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
-def next_batch(batches):
-    """The next batch of `start_reading`. UserError: a loader process was killed."""
-    try:
-        return next(batches)
-    except RuntimeError as error:
-        if not re.match(r'DataLoader worker \(pid', str(error)):
-            raise
-        raise UserError(f'a loader process was killed ({" ".join(str(error).split())}), most often because memory ran '
-                        'short: lower num_thread or the batch size; a training goes on with --continue') from error
+    def __iter__(self):
+        return self
 
-
-def read_all(loader):
-    """All batches of a loader, with the errors of `next_batch`."""
-    batches = start_reading(loader)
-    while True:
+    def __next__(self):
         try:
-            batch = next_batch(batches)
-        except StopIteration:
-            return
-        yield batch
+            return next(self.batches)
+        except (RuntimeError, ConnectionError, FileNotFoundError, EOFError) as error:
+            if not self.processes or str(error).startswith('Caught '):  # by the data set, in a loader process
+                raise
+            if isinstance(error, RuntimeError) and not str(error).startswith('DataLoader worker (pid'):
+                raise
+            raise UserError(f'a loader process was killed ({" ".join(str(error).split())}), most often because memory '
+                            'ran short: lower num_thread or the batch size; a training goes on with --continue'
+                            ) from error

@@ -3,7 +3,7 @@ import torch
 
 from common import checkpoint, distributed, random_state, snapshot_meta
 from common.interrupt import StopRequest
-from common.loader import EpochView, next_batch, start_reading
+from common.loader import EpochView, Reader
 from common.monitor import Monitor
 from common.optim import freeze_and_collect
 from common.parallel import accumulating, to_device, wrap
@@ -60,7 +60,7 @@ class TrainLoop:
         self.batches.set_position(self.epoch, self.step)
         self.set_phase()
         self.net.train()
-        batches, steps, ended = start_reading(loader), self.batches.steps, False
+        batches, steps, ended = Reader(loader), self.batches.steps, False
         with Monitor(self.logger, self.epoch, self.schedule.end_epoch, self.step, steps, self.cfg.log_every) as monitor:
             for step in range(self.step, steps):
                 group = self.read(batches, monitor.read)
@@ -84,7 +84,7 @@ class TrainLoop:
         try:
             for _ in range(self.cfg.grad_accum):
                 reading.tic()
-                group.append(next_batch(batches))
+                group.append(next(batches))
                 reading.toc()
         except Exception as error:  # whatever it is, all processes end after the same step, with a snapshot
             self.failure = error

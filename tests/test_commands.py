@@ -5,19 +5,24 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from common import base
+from main import train
 from main.config import Config
 from main.model import Model
+from tests.faults.running_child import ranks
 from tests.tiny import SETTINGS
 from tests.train_with_fixed_batchnorm import keep_eval
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ['synthetic_train_size=20', 'synthetic_test_size=5', 'synthetic_img_size=64', 'num_thread=1']
 ENV = {**os.environ, 'OMP_NUM_THREADS': '1', 'PYTHONUNBUFFERED': '1', 'PYTHONPATH': ''}
+# Python 3.12 and newer warn of every fork of a process with threads; that is how loader processes start
+KNOWN_WARNINGS = ['-W', 'ignore:This process:DeprecationWarning']
 TORCHRUN = [sys.executable, '-m', 'torch.distributed.run', '--standalone', '--nproc_per_node=2']
 
 
@@ -94,21 +99,67 @@ def test_the_main_job_from_three_folders_with_an_interruption(tmp_path):
 def test_two_processes_train_and_test_like_one(tmp_path, monkeypatch):
     monkeypatch.setattr(Model, 'train', keep_eval)
     one, two = tmp_path / 'one', tmp_path / 'two'
-    train_here(one, train_batch_size=4, lixel_epochs=1, lr=1e-4)
-    tiny = settings_file(two, train_batch_size=2, lixel_epochs=1, lr=1e-4)
+    phases = {'pose_epochs': 1, 'lixel_epochs': 2, 'lr': 1e-4}
+    train_here(one, train_batch_size=4, **phases)
+    tiny = settings_file(two, train_batch_size=2, **phases)
     text = run([*TORCHRUN, str(ROOT / 'tests' / 'train_with_fixed_batchnorm.py'), '--gpu', 'cpu', '--cfg', tiny])
     assert '2 per device x 2 devices x 1 accumulated = 4 samples per step, 5 steps per epoch' in text
     ours, theirs = read_losses(one), read_losses(two)
-    assert [row[:2] for row in ours] == [row[:2] for row in theirs] == [(0, step) for step in range(5)]
+    assert [row[:2] for row in ours] == [row[:2] for row in theirs] == [
+        (epoch, step) for epoch in (0, 1) for step in range(5)]
+    assert 'Warning' not in text and 'find_unused_parameters' not in text
     assert [row[2] for row in ours] == pytest.approx([row[2] for row in theirs], rel=1e-4)
 
     config = Config()
     config.load(str(one / 'tiny.yaml'))
-    alone = base.Tester(config, two / 'model_dump' / 'snapshot_0.pth.tar').test()
-    run([*TORCHRUN, *program('test.py', '--cfg', tiny, '--test_epoch', '0')[1:]])
+    alone = base.Tester(config, two / 'model_dump' / 'snapshot_1.pth.tar').test()
+    run([*TORCHRUN, *program('test.py', '--cfg', tiny, '--test_epoch', '1')[1:]])
     together = json.loads((two / 'result' / 'Synthetic.json').read_text())
     assert together['samples'] == 5
     assert together['metrics'] == pytest.approx(alone, rel=1e-5)  # batches of other sizes round differently
+
+
+def test_torchrun_is_interrupted_twice(tmp_path):
+    more = {'lixel_epochs': 1, 'synthetic_train_size': 80}
+    whole = ranks(train.main, ['--gpu', 'cpu', '--cfg', settings_file(tmp_path / 'whole', **more)])
+    parts = tmp_path / 'parts'
+    words = program('train.py', '--cfg', settings_file(parts, **more))[1:]
+    for kind, marker in ((signal.SIGTERM, 'itr 2/20'), (signal.SIGINT, 'itr 10/20')):
+        code, text = stop_at([*TORCHRUN, *words], marker, kind)
+        assert code == 1 and f'got signal: {kind.value}' in text, text  # torchrun's own: the processes ended with 0
+        hint, = (line for line in text.splitlines() if line.startswith('stopped after a whole step; go on with: '))
+        start, words = hint.split('go on with: ')[1].split()[:3], hint.split('go on with: ')[1].split()[3:]
+        assert start == ['torchrun', '--nproc_per_node', '2'] and words[-1] == '--continue'
+    last = ranks(train.main, words[1:])
+    assert [child.end() for child in (*whole, *last)] == [0] * 4
+    assert [row[:2] for row in read_losses(parts)] == [(0, step) for step in range(20)]
+    assert read_losses(parts) == read_losses(tmp_path / 'whole')
+
+
+def test_how_to_go_on_on_several_machines(monkeypatch):
+    monkeypatch.setattr('common.distributed.active', lambda: True)
+    args = SimpleNamespace(snapshot='a b.pth.tar')
+    words = ['main/train.py', '--gpu', '0-3', '--snapshot', 'a b.pth.tar', 'lr=1e-3']
+    monkeypatch.setenv('LOCAL_WORLD_SIZE', '4')
+    monkeypatch.setenv('GROUP_WORLD_SIZE', '1')
+    assert train.resume_hint(words, args) == ('go on with: torchrun --nproc_per_node 4 main/train.py --gpu 0-3 lr=1e-3 '
+                                              '--continue')
+    monkeypatch.setenv('GROUP_WORLD_SIZE', '2')
+    assert train.resume_hint(words, args) == ('go on, on every machine with the options that torchrun had there: '
+                                              'torchrun ... main/train.py --gpu 0-3 lr=1e-3 --continue')
+
+
+def test_nothing_of_ours_warns(tmp_path):
+    """Training of both stages, a test and the demo, with every warning an error."""
+    tiny = settings_file(tmp_path / 'out', lixel_epochs=1, param_epochs=1, synthetic_cache='true')
+    common = ['--gpu', 'cpu', '--cfg', tiny]
+    calls = [('train', common), ('train', [*common, '--stage', 'param', '--continue']),
+             ('test', [*common, '--test_epoch', '1']),
+             ('demo', ['--gpu', 'cpu', '--output', str(tmp_path / 'demo')])]
+    code = f'import importlib\nfor name, words in {calls!r}: importlib.import_module("main." + name).main(words)'
+    text = run([sys.executable, '-W', 'error', *KNOWN_WARNINGS, '-c', code])
+    assert 'param mesh (mm): MPJPE' in text and (tmp_path / 'demo' / 'sample_1' / 'result.json').exists()
+    assert 'Warning' not in text and 'Exception ignored' not in text, text
 
 
 def test_missing_data_is_one_message_and_code_2(tmp_path):

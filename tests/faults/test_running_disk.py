@@ -90,7 +90,8 @@ def test_a_log_keeps_what_a_full_disk_refuses(tmp_path, capsys):
     for line in lines[15:]:
         log.write(line)
     assert path.read_text() == ''.join(lines)
-    assert capsys.readouterr().err == f'warning: cannot write {path}: File too large; its lines are kept until it works again\n'
+    assert capsys.readouterr().err == (f'warning: cannot write {path}: File too large; its lines are kept until it '
+                                       'works again\n')
 
 
 def test_a_log_without_any_room_says_so_once(capsys):
@@ -124,8 +125,8 @@ def test_a_picture_cache_that_finds_no_room(tmp_path):
     def draw(i):
         return np.random.default_rng(i).integers(0, 255, (64, 64, 3), np.uint8), np.zeros(3)
 
-    with file_limit(10_000), pytest.raises(UserError, match=r'cannot keep pictures in .*File too large; free some space, '
-                                                            r'or turn the cache off \(synthetic_cache=false\)'):
+    words = r'cannot keep pictures in .*File too large; free some space, or turn the cache off \(synthetic_cache=f'
+    with file_limit(10_000), pytest.raises(UserError, match=words):
         open_store(tmp_path, {'count': 20}, draw)
     assert not [path for path in tmp_path.iterdir() if path.is_dir()]
     assert len(open_store(tmp_path, {'count': 20}, draw).ends) == 20

@@ -3,12 +3,11 @@ import multiprocessing
 import os
 import signal
 
-import numpy as np
 import pytest
 from torch.utils.data import Dataset
 
 from common.errors import UserError
-from common.loader import EpochView, TrainBatches, make_loader, next_batch, read_all, shard, start_reading
+from common.loader import EpochView, Reader, TrainBatches, make_loader, shard
 from tests.data_tools import copy_set
 from tests.faults.running_child import ranks, read_losses, start, train
 
@@ -31,10 +30,37 @@ def test_a_killed_loader_process_is_one_line():
     loader = make_loader(Deadly(), shard(9, 2), workers=1, pin_memory=False)
     got = []
     with pytest.raises(UserError, match='^a loader process was killed .DataLoader worker .*' + KILLED):
-        for batch in read_all(loader):
+        for batch in Reader(loader):
             got.append(batch.tolist())
-    assert got in ([[0, 1], [2, 3]], [[0, 1]])
+    assert got == [[0, 1], [2, 3]][:len(got)]
     assert signal.getsignal(signal.SIGCHLD) == signal.SIG_DFL  # nothing is raised in the middle of a step
+
+
+@pytest.mark.parametrize('error', [ConnectionResetError(104, 'reset'), FileNotFoundError(2, 'no socket'), EOFError(),
+                                   RuntimeError('DataLoader worker (pid 7) is killed by signal: Killed.')])
+def test_whatever_the_transport_says_about_it(error):
+    class Loader(list):
+        num_workers = 1
+
+        def __iter__(self):
+            raise error
+            yield
+
+    with pytest.raises(UserError, match='a loader process was killed'):
+        next(Reader(Loader()))
+    Loader.num_workers = 0
+    with pytest.raises(type(error)):
+        next(Reader(Loader()))
+
+
+def test_errors_of_the_data_set_stay_what_they_are():
+    class Broken(Deadly):
+        def __getitem__(self, i):
+            raise FileNotFoundError(2, 'No such file', 'a.jpg')
+
+    for workers in (0, 1):
+        with pytest.raises(FileNotFoundError, match='a.jpg'):
+            next(Reader(make_loader(Broken(), shard(9, 2), workers, pin_memory=False)))
 
 
 def kill_a_loader_process(at):
@@ -47,8 +73,10 @@ def kill_a_loader_process(at):
     return before_step
 
 
-def train_and_lose_a_loader(folder, *overrides, at=2, **options):
-    train(folder, *overrides, before_step=kill_a_loader_process(at) if os.environ.get('RANK') != '0' else None, **options)
+def train_and_lose_a_loader(folder, *overrides, **options):
+    """Train; the second process, or the only one, loses a loader process."""
+    before_step = None if os.environ.get('RANK') == '0' else kill_a_loader_process(at=2)
+    train(folder, *overrides, before_step=before_step, **options)
 
 
 def test_a_training_whose_loader_is_killed_keeps_every_whole_step(tmp_path):
@@ -84,20 +112,20 @@ def test_a_picture_that_changes_while_it_is_in_use(open_set, tiny_datasets, tmp_
     batches = TrainBatches(len(data), 2, seed=0)
     loader = make_loader(EpochView(data), batches, workers=1, pin_memory=False)
     victim = data.samples[0].img_path
-    reading = start_reading(loader)
-    first = [next_batch(reading)]
+    reading = Reader(loader)
+    seen = [next(reading)]
     content = open(victim, 'rb').read()
     if fault == 'deleted':
         os.unlink(victim)
     else:
         with open(victim, 'wb') as file:
             file.write({'emptied': b'', 'cut short': content[:200], 'replaced by a web page': b'<html>'}[fault])
-    seen = first + [batch for _ in range(len(batches) - 1) for batch in [next_batch(reading)]]
+    seen += reading
     batches.set_position(1)
-    seen += read_all(loader)  # another epoch, all of it after the change
+    seen += Reader(loader)  # another epoch, all of it after the change
     assert len(seen) == 2 * batches.steps
     for inputs, targets, _ in seen:
         assert inputs['img'].shape[0] == 2
-        assert all(np.isfinite(value).all() for value in (inputs['img'].numpy(), *(v.numpy() for v in targets.values())))
+        assert all(value.isfinite().all() for value in (inputs['img'], *targets.values()))
     with pytest.raises((OSError, ValueError), match='(?i)' + os.path.basename(victim)):
         data.get_item(0, None)
