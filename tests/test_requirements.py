@@ -41,4 +41,4 @@ def test_what_is_there_and_new_enough_stays(tmp_path, versions, installed):
 
 def test_the_packages_of_the_tests_are_an_extra(tmp_path):
     words = handed_to_pip(tmp_path, {'torch': '2.14.1', 'torchvision': '0.29.1', 'cv2': '5.0.0'}, ['test'])
-    assert {'numpy>=1.26', 'pytest>=8', 'hypothesis'} <= set(words) and '-r' not in ' '.join(words)
+    assert {'numpy>=2.0', 'pytest>=8', 'hypothesis'} <= set(words) and '-r' not in ' '.join(words)
