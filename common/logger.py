@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from common.errors import optional_import
+from common.errors import UserError, optional_import
 from common.utils.whole_file import write_text
 
 MAX_WAITING = 1 << 24  # bytes of a log kept in memory while the disk takes none
@@ -48,7 +48,7 @@ class Logger:
     """Writes to `log_dir`/`name`.txt, the screen (around a progress bar) and `log_dir`/metrics.jsonl.
 
     `tensorboard`: also as TensorBoard events. With `enabled=False` (every process but the first of a distributed run)
-    all methods do nothing.
+    all methods do nothing. UserError: the folder cannot be written.
     """
 
     def __init__(self, log_dir, name, enabled=True, tensorboard=False):
@@ -59,8 +59,12 @@ class Logger:
             self.tensorboard = SummaryWriter(log_dir)
         if enabled:
             self.dir = Path(log_dir)
-            self.dir.mkdir(parents=True, exist_ok=True)
-            self.text = Appender(self.dir / f'{name}.txt')
+            try:
+                self.dir.mkdir(parents=True, exist_ok=True)
+                self.text = Appender(self.dir / f'{name}.txt')
+            except OSError as error:
+                raise UserError(f'cannot write into {log_dir}: {error.strerror}; choose another folder with '
+                                'output_dir=FOLDER') from error
 
     def info(self, message):
         """One or more lines, with the time in the file."""

@@ -5,7 +5,9 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from common.errors import UserError
 from common.utils.vis import draw_meshes
+from common.utils.whole_file import write_text
 
 TITLES = {'mpjpe': 'MPJPE', 'pa_mpjpe': 'PA-MPJPE', 'mpvpe': 'MPVPE', 'pa_mpvpe': 'PA-MPVPE', 'f_5': 'F@5mm',
           'f_15': 'F@15mm', 'auc': 'AUC'}
@@ -44,8 +46,7 @@ def as_text(summary):
 def save_result(output_dir, name, content):
     """Write `content` as output/result/<name>.json. Returns the path."""
     path = Path(output_dir) / 'result' / f'{name}.json'
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content), encoding='utf-8')
+    write_text(path, json.dumps(content))
     return path
 
 
@@ -53,4 +54,5 @@ def save_overlay(path, img, mesh, face, camera):
     """Write a picture (H, W, 3) RGB with a mesh (V, 3), metres in camera space, drawn over it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     drawn = draw_meshes(img, [mesh], face, camera.focal, camera.princpt)
-    cv2.imwrite(str(path), cv2.cvtColor(drawn, cv2.COLOR_RGB2BGR))
+    if not cv2.imwrite(str(path), cv2.cvtColor(drawn, cv2.COLOR_RGB2BGR)):
+        raise UserError(f'cannot write {path}: is the disk full?')

@@ -11,8 +11,10 @@ import pytest
 
 from common import base, checkpoint, saver
 from common.errors import REFUSALS, UserError, run_main
-from common.logger import Appender
+from common.logger import Appender, Logger
 from common.utils.whole_file import whole_file, write_text
+from data.report import save_overlay
+from data.sample import Camera
 from data.Synthetic.store import open_store
 from tests.faults.running_child import start, train
 from tests.tiny import tiny_config, use_random_data
@@ -153,6 +155,15 @@ def test_an_output_folder_that_is_a_file(tmp_path):
     (tmp_path / 'output').write_text('')
     with pytest.raises(UserError, match='cannot write into the output folder .*output_dir=FOLDER'):
         base.Trainer(tiny_config(tmp_path / 'output'))
+    with pytest.raises(UserError, match='cannot write into .*/output/log: .*output_dir=FOLDER'):
+        Logger(tmp_path / 'output' / 'log', 'test_logs')
+
+
+def test_an_overlay_that_finds_no_room(tmp_path):
+    camera, triangle = Camera(np.full(2, 50.), np.full(2, 32.)), np.array([[-.1, 0, 1], [.1, 0, 1], [0, .1, 1.]])
+    img = np.random.default_rng(0).integers(0, 255, (64, 64, 3), np.uint8)
+    with file_limit(100), pytest.raises(UserError, match='cannot write .*a.jpg: is the disk full'):
+        save_overlay(tmp_path / 'a.jpg', img, triangle.astype(np.float32), np.array([[0, 1, 2]]), camera)
 
 
 @pytest.mark.parametrize('number', REFUSALS)

@@ -22,8 +22,7 @@ def slow(number):
     time.sleep(0.1)
 
 
-@pytest.mark.parametrize('kind', [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize('asked', [[0], [1], [0, 1, 1, 0]])
+@pytest.mark.parametrize(('kind', 'asked'), [(signal.SIGTERM, [0]), (signal.SIGINT, [1]), (signal.SIGTERM, [0, 1, 1, 0])])
 def test_a_request_to_any_process_stops_all_of_them(tmp_path, whole, kind, asked):
     """As often as it comes: from a terminal or a batch system to each of them, and from torchrun once more."""
     children = ranks(train, tmp_path, LONG, 'pose_epochs=1', length=25, before_step=slow)
