@@ -32,14 +32,15 @@ def load(path):
     if path.is_dir():
         raise ValueError('it is a folder: name the file itself, and do not unpack it')
     try:
-        with open(path, 'rb') as file:
-            head = file.read(256)
-            _check_head(head.lstrip())
-            file.seek(0)
-            _check_archive(file) if head.startswith(b'PK') else _check_legacy(file)
-        with warnings.catch_warnings(), torch.serialization.safe_globals(_LEGACY):
+        with warnings.catch_warnings():
             warnings.simplefilter('ignore')  # about odd files, of which the error that follows tells
-            content = torch.load(path, map_location='cpu', weights_only=True)
+            with open(path, 'rb') as file:
+                head = file.read(256)
+                _check_head(head.lstrip())
+                file.seek(0)
+                _check_archive(file) if head.startswith(b'PK') else _check_legacy(file)
+            with torch.serialization.safe_globals(_LEGACY):
+                content = torch.load(path, map_location='cpu', weights_only=True)
     except OSError as error:
         raise ValueError(f'it cannot be read ({error.strerror or error})') from error
     except Refused as error:

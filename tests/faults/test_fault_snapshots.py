@@ -34,6 +34,15 @@ def test_snapshot(program, fault, snapshot, tmp_path, capsys):
     says(message, f'no snapshot {snapshot}' if missing else f'{snapshot} is not a checkpoint: {WEIGHTS[fault]}')
 
 
+def test_a_file_of_old_pytorch_is_read(snapshot, tmp_path):
+    """The published files are like this: pickles one after the other, no zip archive."""
+    content = checkpoint.read(snapshot)
+    torch.save(content, tmp_path / 'a', _use_new_zipfile_serialization=False)
+    again = checkpoint.read(tmp_path / 'a')
+    assert again['meta'] == content['meta'] and list(again['network']) == list(content['network'])
+    assert all(torch.equal(value, content['network'][name]) for name, value in again['network'].items())
+
+
 def test_continue_takes_the_snapshot_before_a_damaged_one(snapshot, tmp_path):
     for epoch, fault in ((1, None), (3, 'empty'), (4, 'truncated'), (5, 'html')):
         path = shutil.copy(snapshot, tmp_path / f'snapshot_{epoch}.pth.tar')
