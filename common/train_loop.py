@@ -28,22 +28,29 @@ class TrainLoop:
         if self.epoch >= self.schedule.end_epoch:
             self.logger.info(f'nothing to do: the {self.cfg.stage} stage ends at epoch {self.schedule.end_epoch}')
         loader = self.loader(EpochView(self.dataset), self.batches)  # local: its processes end with this function
-        ended = False
         try:
-            with StopRequest() as stop, distributed.noticing_losses():
-                while self.epoch < self.schedule.end_epoch and not ended:
-                    ended = self.train_epoch(loader, stop)
-                    self.save(last=ended or self.epoch >= self.schedule.end_epoch)
-                distributed.barrier()  # a process that fails before would end the first one in the middle of its save
-        except (torch.OutOfMemoryError, distributed.LostProcess):
-            self.save(last=True)
-            raise
+            with StopRequest() as stop:
+                ended = self.run(loader, stop)
         finally:
             if self.lock:
                 self.lock.release()
         if self.failure:
             raise self.failure
         return not ended
+
+    def run(self, loader, stop):
+        """Train and save to the end of the stage, or to a reason to end before. Returns whether there was one."""
+        ended = False
+        try:
+            with distributed.noticing_losses():
+                while self.epoch < self.schedule.end_epoch and not ended:
+                    ended = self.train_epoch(loader, stop)
+                    self.save(last=ended or self.epoch >= self.schedule.end_epoch)
+                distributed.barrier()  # until the last save is done: a process that fails ends all of them
+        except (torch.OutOfMemoryError, distributed.LostProcess):
+            self.save(last=True)
+            raise
+        return ended
 
     def set_phase(self):
         """Train PoseNet alone or all of the network, as self.epoch asks for, with a wrapper that knows which."""
