@@ -20,7 +20,7 @@ from common import checkpoint, saver
 from tests.faults.running_child import read_losses, start, train
 
 SAVES = 0.7  # share of the kills that are aimed at a save
-SAVE_TIME = 0.03  # seconds that one lasts here, at most
+SAVE_TIME = 0.1  # seconds that one lasts here, at most
 
 
 @dataclass
