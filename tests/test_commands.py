@@ -64,14 +64,14 @@ def program(name, *words):
 
 def stop_at(words, marker, kind):
     """Start, send a signal when `marker` is printed; (exit code, text)."""
-    process = subprocess.Popen(words, cwd=ROOT, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    lines = []
-    for line in process.stdout:
-        lines.append(line)
-        if marker in line:
-            process.send_signal(kind)
-            marker = '\0'
-    return process.wait(timeout=60), ''.join(lines)
+    lines, options = [], {'stdout': subprocess.PIPE, 'stderr': subprocess.STDOUT, 'text': True}
+    with subprocess.Popen(words, cwd=ROOT, env=ENV, **options) as process:
+        for line in process.stdout:
+            lines.append(line)
+            if marker in line:
+                process.send_signal(kind)
+                marker = '\0'
+        return process.wait(timeout=60), ''.join(lines)
 
 
 def read_losses(folder):
