@@ -37,7 +37,7 @@ def check_box(box, width, height, box_format=None, where='--bbox'):
             raise UserError(f'{where}: {_text(box)} as corners x1 y1 x2 y2 has no area; '
                             'give --bbox_format xywh if it is x y width height')
     x, y, w, h = values
-    if w <= 0 or h <= 0:
+    if np.float32(w) <= 0 or np.float32(h) <= 0:  # 1e-60 is none either
         raise UserError(f'{where}: {_text(box)} has no area: width and height must be positive')
     if x >= width or y >= height or x + w <= 0 or y + h <= 0:
         raise UserError(f'{where}: {_text(box)} lies outside the picture of {width} x {height} pixels')
