@@ -53,10 +53,6 @@ class Logger:
 
     def __init__(self, log_dir, name, enabled=True, tensorboard=False):
         self.enabled, self.tensorboard, self.rows = enabled, None, None
-        if enabled and tensorboard:
-            optional_import('tensorboard', 'tensorboard=true')
-            from torch.utils.tensorboard import SummaryWriter
-            self.tensorboard = SummaryWriter(log_dir)
         if enabled:
             self.dir = Path(log_dir)
             try:
@@ -65,6 +61,10 @@ class Logger:
             except OSError as error:
                 raise UserError(f'cannot write into {log_dir}: {error.strerror}; choose another folder with '
                                 'output_dir=FOLDER') from error
+            if tensorboard:
+                optional_import('tensorboard', 'tensorboard=true')
+                from torch.utils.tensorboard import SummaryWriter
+                self.tensorboard = SummaryWriter(log_dir)
 
     def info(self, message):
         """One or more lines, with the time in the file."""

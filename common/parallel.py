@@ -1,6 +1,8 @@
 """Mixed precision and the two ways of using several devices, around a network that knows of neither."""
 import contextlib
 import inspect
+import os
+import shutil
 
 import torch
 from torch import nn
@@ -48,12 +50,21 @@ def wrap(model, devices, amp='none', compiled=False, sync_bn=False):
     """
     if sync_bn and distributed.active() and devices[0].type == 'cuda':
         model = nn.SyncBatchNorm.convert_sync_batchnorm(model)
-    net = Autocast(torch.compile(model) if compiled else model, autocast_dtype(amp, devices[0]))
+    net = Autocast(compiled_net(model, devices[0]) if compiled else model, autocast_dtype(amp, devices[0]))
     if distributed.active() and any(p.requires_grad for p in net.parameters()):
         ids = [devices[0].index] if devices[0].type == 'cuda' else None
         # BatchNorm's averages need no broadcast: only the first process saves them, as DataParallel saves device 0's
         return DistributedDataParallel(net, device_ids=ids, **{BUFFER_SYNC: False})
     return DataParallel(net, [d.index for d in devices]) if len(devices) > 1 else net
+
+
+def compiled_net(model, device):
+    """The network compiled by torch, at its first call. UserError: there is no compiler to do it with."""
+    compilers = [os.environ.get('CXX', 'g++')] if device.type == 'cpu' else [os.environ.get('CC', 'gcc'), 'clang']
+    if not any(map(shutil.which, compilers)):
+        raise UserError(f'compile=true needs a C++ compiler, and there is no {" or ".join(compilers)} here: install '
+                        'one, or train without (compile=false)')
+    return torch.compile(model)
 
 
 def accumulating(net, last):
