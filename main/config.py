@@ -74,6 +74,7 @@ class Config:
     pretrained_backbone: bool | str = True  # true: ImageNet weights by torchvision; false: random; or a file
     # Loss
     normal_loss_weight: float = 0.1  # weight of the surface normal loss
+    edge_loss_weight: float = 1.0  # weight of the edge length loss
     heatmap_loss_weight: float = 0.0  # weight of a cross-entropy on the lixel heat maps (not in the published recipe)
     orig_joint_loss: bool = True  # losses on the data set's own joints; false: the visually smooth variant
     # Optimisation

@@ -16,18 +16,18 @@ class Model(nn.Module):
         human_model: HumanModel (its tensors follow the device, and never enter a state dict).
         stage: 'lixel' trains all but the parameter regressor, 'param' the regressor alone on the frozen rest.
         resnet_type, resnet_width, head_width, hm_shape, sigma: see Config.
-        normal_loss_weight, heatmap_loss_weight, orig_joint_loss, freeze_bn, freeze_pose: see
-            Config.
+        normal_loss_weight, edge_loss_weight, heatmap_loss_weight, orig_joint_loss, freeze_bn, freeze_pose: see Config.
     """
 
     def __init__(self, human_model, stage, resnet_type=50, resnet_width=64, head_width=256, hm_shape=(64, 64, 64),
-                 sigma=2.5, normal_loss_weight=0.1, heatmap_loss_weight=0., orig_joint_loss=True, freeze_bn=False,
-                 freeze_pose=False):
+                 sigma=2.5, normal_loss_weight=0.1, edge_loss_weight=1., heatmap_loss_weight=0., orig_joint_loss=True,
+                 freeze_bn=False, freeze_pose=False):
         super().__init__()
         self.stage, self.sigma, self.freeze_bn = stage, sigma, freeze_bn
         self.freeze_pose = freeze_pose and stage == 'lixel'
         self.pose_only = False  # lixel stage: train the pose half alone (set per epoch by the trainer)
-        self.normal_loss_weight, self.heatmap_loss_weight = normal_loss_weight, heatmap_loss_weight
+        self.normal_loss_weight, self.edge_loss_weight = normal_loss_weight, edge_loss_weight
+        self.heatmap_loss_weight = heatmap_loss_weight
         self.orig_joint_loss = orig_joint_loss
         joints, self.human_model = human_model.joint_num, human_model
         self.pose_backbone = ResNetBackbone(resnet_type, resnet_width)
@@ -147,7 +147,7 @@ class Model(nn.Module):
         normal, edge = self.mesh_loss(mesh, targets['fit_mesh_img'], mesh_mask)
         losses = {'mesh_fit': masked_l1(mesh, targets['fit_mesh_img'], mesh_mask),
                   'mesh_joint_fit': masked_l1(joint_from_mesh, targets['fit_joint_img'], fit_mask),
-                  'mesh_normal': normal * self.normal_loss_weight, 'mesh_edge': edge}
+                  'mesh_normal': normal * self.normal_loss_weight, 'mesh_edge': edge * self.edge_loss_weight}
         if self.orig_joint_loss:
             losses['mesh_joint_orig'] = masked_l1(joint_from_mesh, targets['orig_joint_img'], orig_mask)
         return losses
@@ -178,8 +178,8 @@ def get_model(cfg, human_model, mode):
         mode: 'train' or 'test'; in train mode of the lixel stage, without `continue_train`, both backbones start from
             ImageNet unless `pretrained_backbone` is false (UserError when the weights cannot be had).
     """
-    same = ('resnet_type', 'resnet_width', 'head_width', 'sigma', 'normal_loss_weight', 'heatmap_loss_weight',
-            'orig_joint_loss', 'freeze_bn', 'freeze_pose')
+    same = ('resnet_type', 'resnet_width', 'head_width', 'sigma', 'normal_loss_weight', 'edge_loss_weight',
+            'heatmap_loss_weight', 'orig_joint_loss', 'freeze_bn', 'freeze_pose')
     values = {key: getattr(cfg, key) for key in same}
     model = Model(human_model, cfg.stage, hm_shape=tuple(cfg.output_hm_shape), **values)
     if mode == 'train' and cfg.stage == 'lixel' and not cfg.continue_train and cfg.pretrained_backbone:

@@ -169,6 +169,15 @@ def test_losses_come_per_sample_and_the_smooth_variant_drops_two(tiny_model):
         assert ('joint_orig' in losses) == ('mesh_joint_orig' in losses) == ('orig_joint_loss=false' not in overrides)
 
 
+def test_weights_of_the_mesh_losses(tiny_model):
+    plain, heavy = tiny_model(), tiny_model('normal_loss_weight=0.3', 'edge_loss_weight=5')
+    torch.manual_seed(1)
+    data = batch(plain)
+    losses, weighted = ({k: v.sum().item() for k, v in net(*data, 'train').items()} for net in (plain, heavy))
+    factors = dict.fromkeys(losses, 1) | {'mesh_normal': 3, 'mesh_edge': 5}
+    assert weighted == pytest.approx({name: losses[name] * factors[name] for name in losses}, rel=1e-5)
+
+
 def test_pose_only_epochs_leave_the_mesh_half_alone(tiny_model):
     net = tiny_model('heatmap_loss_weight=1')
     net.pose_only = True
