@@ -143,7 +143,7 @@ def test_a_record_of_another_layout_is_named(open_set, changed):
 
 
 def test_a_list_in_place_of_a_dictionary_is_a_message(open_set, changed):
-    with pytest.raises(UserError, match=r"MuCo: the record after id None .* AttributeError .*\(MuCo.py, line"):
+    with pytest.raises(UserError, match='MuCo/data/smpl_param.json holds a list where a dictionary belongs'):
         open_set('MuCo', 'train', data_dir=changed('MuCo', 'data/smpl_param.json', lambda content: [1]))
 
 
