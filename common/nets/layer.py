@@ -26,7 +26,7 @@ class Upsample(nn.ConvTranspose2d):
 
 
 def make_deconv_layers(channels):
-    """Transposed convolution (Upsample) + BatchNorm + ReLU between each two of `channels`; each doubles height and width."""
+    """Upsample + BatchNorm + ReLU between each two of `channels`; each doubles height and width."""
     layers = []
     for a, b in zip(channels[:-1], channels[1:], strict=True):
         layers += [Upsample(a, b), nn.BatchNorm2d(b), nn.ReLU(inplace=True)]
