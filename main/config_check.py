@@ -13,7 +13,8 @@ POSITIVE = ('resnet_width', 'head_width', 'sigma', 'lr', 'lr_dec_factor', 'train
             'lixel_epochs', 'param_epochs', 'end_epoch_override', 'synthetic_train_size', 'synthetic_test_size',
             'synthetic_img_size')
 NOT_NEGATIVE = ('num_thread', 'seed', 'keep_snapshots', 'pose_epochs', 'warmup_iters', 'clip_grad', 'weight_decay',
-                'normal_loss_weight', 'edge_loss_weight', 'heatmap_loss_weight', 'aug_scale', 'aug_rotation', 'aug_color')
+                'normal_loss_weight', 'edge_loss_weight', 'heatmap_loss_weight', 'aug_scale', 'aug_rotation',
+                'aug_color')
 BELOW_ONE = ('aug_scale', 'aug_color')  # a box or a colour may shrink, but not to nothing
 # Beyond these a run would not fail but fill the memory, or never end; the published settings are far from them.
 LARGEST = {'resnet_width': 512, 'head_width': 4096, 'synthetic_img_size': 4096, 'synthetic_train_size': 10 ** 9,

@@ -171,3 +171,9 @@ def test_mistakes_are_named():
         benchmark.main([*WORDS, '--parts', 'speed'])
     with pytest.raises(UserError, match='BatchNorm needs two samples'):
         benchmark.main([*WORDS, 'train_batch_size=1'])
+
+
+@pytest.mark.parametrize('words', [['--batch', '0'], ['--repeats', '0'], ['--repeats', '-1']])
+def test_counts_below_one_are_refused(words):
+    with pytest.raises(UserError, match='--repeats and --batch must be 1 or more'):
+        benchmark.main([*WORDS, *words])

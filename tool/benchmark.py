@@ -99,6 +99,8 @@ def make_parser():
 
 def main(argv=None):
     args = make_parser().parse_intermixed_args(argv)
+    if args.repeats < 1 or args.batch is not None and args.batch < 1:
+        raise UserError('--repeats and --batch must be 1 or more')
     cfg, note = settings(args)
     tune_gpu()
     if args.scaling_worker:
