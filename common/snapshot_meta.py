@@ -6,6 +6,7 @@ from importlib import metadata
 import torch
 
 from common.errors import UserError
+from common.nets.resnet import LAYERS, Bottleneck
 
 # Settings that make the network: a snapshot and the configuration must agree on them.
 NETWORK = ('human_model', 'resnet_type', 'resnet_width', 'head_width', 'input_img_shape', 'output_hm_shape', 'sigma')
@@ -80,7 +81,7 @@ def _guess_depth(state):
     layers = [sum(name.startswith(f'pose_backbone.layer{n}.') and name.endswith('.conv1.weight') for name in state)
               for n in (1, 2, 3, 4)]
     bottleneck = 'pose_backbone.layer1.0.conv3.weight' in state
-    known = {(2, 2, 2, 2): 18, (3, 4, 6, 3): 50 if bottleneck else 34, (3, 4, 23, 3): 101, (3, 8, 36, 3): 152}
+    known = {depths: depth for depth, (block, depths) in LAYERS.items() if (block is Bottleneck) == bottleneck}
     if tuple(layers) not in known:
         raise UserError(f'the snapshot has a backbone of {layers} blocks, which is no ResNet known here')
     return known[tuple(layers)]

@@ -9,6 +9,7 @@ import torch
 from common import checkpoint, snapshot_meta
 from common.errors import UserError
 from common.human_model import get_human_model
+from common.nets.resnet import LAYERS, ResNetBackbone
 from main.model import get_model
 from tests.tiny import tiny_config
 
@@ -195,3 +196,10 @@ def test_test_and_demo_adopt_what_the_snapshot_is(config, content):
         snapshot_meta.adopt(content['meta'], other, 'file', stage='param')
     snapshot_meta.adopt({**content['meta'], 'stage': 'param'}, other, 'file')
     assert other.stage == 'param'
+
+
+@pytest.mark.parametrize('depth', LAYERS)
+def test_the_depth_of_a_backbone_is_seen_in_its_tensors(depth):
+    with torch.device('meta'):
+        state = ResNetBackbone(depth, 4).state_dict()
+    assert snapshot_meta._guess_depth({f'pose_backbone.{name}': value for name, value in state.items()}) == depth

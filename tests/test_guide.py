@@ -17,6 +17,7 @@ import main.train
 from common import checkpoint
 from common.errors import UserError
 from common.logger import train_line
+from main.cli import make_parser
 from main.config import Config
 from tests.tiny import SETTINGS
 from tool import benchmark, plot_log
@@ -79,7 +80,9 @@ def adapt(settings_file, trained, tmp_path, monkeypatch):
 
     def adapted(words):
         words = [re.sub(r'^output\b', str(tmp_path / 'output'), word) for word in words]
+        words = on_cpu(words)
         if words[0].startswith('main/'):
+            words = [word for word in words if not word.startswith('num_thread=')]  # 32 processes are too many here
             words += ['--gpu', 'cpu', '--cfg', str(settings_file), f'output_dir={tmp_path}/output', 'num_thread=1']
         if '--continue' in words:
             words.append('lixel_epochs=2')
@@ -88,6 +91,11 @@ def adapt(settings_file, trained, tmp_path, monkeypatch):
             words[words.index('--test_epoch') + 1] = str(newest)
         return words
     return adapted
+
+
+def on_cpu(words):
+    """Words without `--gpu IDS`."""
+    return words[:words.index('--gpu')] + words[words.index('--gpu') + 2:] if '--gpu' in words else words
 
 
 def run_program(words, folder, monkeypatch):
@@ -207,6 +215,20 @@ def test_slurm_script(adapt, tmp_path):
     text = done.stdout + done.stderr
     assert done.returncode == 0, text
     assert 'processes: 2' in text and 'resuming' in text and text.count('snapshot_1.pth.tar') == 1
+
+
+def test_the_readme_starts_one_machine_two_and_slurm():
+    text = re.sub(r'"\$\(.*?\):', '"first:', (ROOT / 'README.md').read_text(encoding='utf-8'))  # what bash puts there
+    starts = [words for block in re.findall(r'^```\n(.*?)^```', text, re.S | re.M) for words in commands(block)
+              if 'torchrun' in words]
+    parsed = [parse_torchrun(words[words.index('torchrun') + 1:]) for words in starts]
+    kinds = [(words[0], launch.nnodes, launch.nproc_per_node) for words, launch in zip(starts, parsed, strict=True)]
+    assert kinds == [('torchrun', '1:1', '4'), ('torchrun', '2', '4'),
+                     ('srun', '$SLURM_NNODES', '$SLURM_GPUS_ON_NODE')]
+    for launch in parsed:
+        assert launch.training_script == 'main/train.py'
+        assert make_parser('').parse_intermixed_args(launch.training_script_args).options == []
+    assert parsed[2].rdzv_endpoint == 'first:29500' and parsed[2].rdzv_backend == 'c10d'
 
 
 def test_both_languages_have_the_same_commands():
