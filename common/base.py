@@ -67,6 +67,8 @@ class Trainer(TrainLoop, Base):
 
     def __init__(self, config, weights=None):
         super().__init__(config, 'train_logs', alone=True)
+        if config.train_batch_size < 2:
+            raise UserError('train_batch_size=1: batch normalisation needs two samples at least on every device')
         self.saver = Saver(self.output / 'model_dump', config.keep_snapshots, self.logger.info)
         if self.lock and self.lock.held:
             self.saver.remove_leftovers()

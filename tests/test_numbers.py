@@ -11,6 +11,7 @@ from torch import nn
 
 from common import metrics
 from common.human_model import get_human_model
+from common.nets.lixel import soft_argmax
 from common.nets.loss import MeshLoss, heatmap_loss, masked_l1
 from common.train_loop import TrainLoop
 from common.utils.preprocessing import process_bbox
@@ -87,6 +88,24 @@ def test_a_batch_without_any_truth_has_no_loss_and_a_zero_gradient(stage, tmp_pa
     sum(losses.values()).sum().backward()
     gradients = [p.grad for p in model.parameters() if p.grad is not None]
     assert len(gradients) > 5 and not any(gradient.any() for gradient in gradients)
+
+
+def test_logits_that_overflow_fp16_leave_the_other_samples_alone():
+    torch.manual_seed(0)
+    good = (torch.randn(2, 8, 5) * 3).half()
+    spoilt = torch.cat([good, good[:1] * 2])
+    spoilt[2, 3] = torch.inf
+    spoilt[2, 4, :2] = -torch.inf
+    found = []
+    for logits in (good, spoilt):
+        logits.requires_grad_()
+        coord, logp = soft_argmax(logits, log_prob=True)
+        target = torch.full_like(coord, 4)
+        loss = masked_l1(coord, target, torch.ones_like(coord)) - logp.mean((1, 2))
+        loss.sum().backward()
+        found.append((loss.detach(), logits.grad))
+    for a, b in zip(*found, strict=True):
+        assert torch.equal(a, b[:2]) and torch.isfinite(b).all()
 
 
 def test_a_gradient_that_overflows_fp16_leaves_the_weights_and_lowers_the_scale():

@@ -5,6 +5,8 @@ from torch.nn import functional as F
 
 from common.nets.layer import make_deconv_layers
 
+HALF_MAX = torch.finfo(torch.float16).max
+
 
 def soft_argmax(logits, log_prob=False):
     """Expected bin of 1-D heat maps: (B, bins, N) logits -> (B, N) coordinates in 0 .. bins - 1.
@@ -12,6 +14,8 @@ def soft_argmax(logits, log_prob=False):
     Runs in float32 at least, whatever autocast says. With `log_prob` also returns the log-probabilities (B, bins, N).
     Targets are scaled to 0 .. bins, not bins - 1: a quirk of the published network that its weights rely on.
     """
+    if logits.dtype == torch.float16:  # what overflowed is a large number again, without a gradient
+        logits = logits.clamp(-HALF_MAX, HALF_MAX)
     with torch.autocast(logits.device.type, enabled=False):
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         bins = torch.arange(logits.shape[1], device=logits.device, dtype=logits.dtype)

@@ -2,10 +2,12 @@
 
     python tests/faults/running_soak.py train FOLDER          # 3,000 steps of nano at batch 4, two loader processes
     python tests/faults/running_soak.py demo FOLDER           # 1,000 pictures in one run
-    python tests/faults/running_soak.py train FOLDER 600      # fewer
+    python tests/faults/running_soak.py train FOLDER 600 lr=1e-4      # fewer, with other settings
 
 It starts the program, looks at it and its child processes twenty times a minute, and prints a table and a verdict.
-Memory is PSS: shared pages are counted once. Exit code 1: it grew by 2 % or more after the first tenth of the run.
+Memory is PSS, which counts pages that several processes share once, without mapped files: those are the libraries, and
+their share depends on who else on the machine has them loaded. Exit code 1: it grew by 2 % or more after the first
+tenth of the run.
 """
 import json
 import os
@@ -38,9 +40,12 @@ def family(pid):
 def look(pid):
     """(PSS in MB, open files, processes, zombies) of a process and its descendants, or None when they are changing."""
     members = family(pid)
+    if members.get(pid, 'Z') == 'Z':  # it has just ended
+        return None
     try:
         pss = sum(int(line.split()[1]) for child, state in members.items() if state != 'Z'
-                  for line in Path(f'/proc/{child}/smaps_rollup').read_text().splitlines() if line.startswith('Pss:'))
+                  for line in Path(f'/proc/{child}/smaps_rollup').read_text().splitlines()
+                  if line.startswith(('Pss_Anon:', 'Pss_Shmem:')))
         files = sum(len(os.listdir(f'/proc/{child}/fd')) for child, state in members.items() if state != 'Z')
     except (OSError, KeyError):
         return None
@@ -69,13 +74,13 @@ def demonstration(folder, count):
     return command, lambda: sum(1 for _ in (folder / 'demo').glob('*')) if (folder / 'demo').exists() else 0
 
 
-def main(kind, folder, count=None):
+def main(kind, folder, count=None, *settings):
     folder = Path(folder).resolve()
     folder.mkdir(parents=True)
     prepare, count = {'train': (training, count or 3000), 'demo': (demonstration, count or 1000)}[kind]
     command, progress = prepare(folder, int(count))
     with open(folder / 'out.txt', 'wb') as out:
-        process = subprocess.Popen([sys.executable, *command], cwd=ROOT, stdout=out, stderr=out)
+        process = subprocess.Popen([sys.executable, *command, *settings], cwd=ROOT, stdout=out, stderr=out)
     rows = []
     while process.poll() is None:
         time.sleep(3)
