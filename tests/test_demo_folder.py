@@ -125,11 +125,11 @@ def test_results_that_were_to_be_replaced_come_back(tmp_path, monkeypatch):
 
 def test_handlers_of_others_stay(tmp_path):
     """Signals that somebody handles, or has switched off, are left alone; afterwards all is as before."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    before, terminating = signal.signal(signal.SIGHUP, signal.SIG_IGN), signal.getsignal(signal.SIGTERM)
     try:
         with whole_folder(tmp_path, 'photo'):
             assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
             assert callable(signal.getsignal(signal.SIGTERM))
     finally:
         signal.signal(signal.SIGHUP, before)
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert signal.getsignal(signal.SIGTERM) is terminating

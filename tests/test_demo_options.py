@@ -1,5 +1,6 @@
 """The demo's command line: what excludes or needs what, and numbers in any form."""
 import os
+import signal
 import subprocess
 import sys
 
@@ -90,3 +91,9 @@ def test_exit_code_and_one_line(tmp_path):
     ran = subprocess.run([sys.executable, str(ROOT / 'main' / 'demo.py'), '--input', ''], cwd=tmp_path, text=True,
                          capture_output=True, timeout=300, env=os.environ | {'OMP_NUM_THREADS': '1'})
     assert (ran.returncode, ran.stdout, ran.stderr) == (2, '', 'error: --input is empty: give a path\n')
+
+
+def test_a_page_that_cannot_start_leaves_the_signals_alone():
+    before = signal.getsignal(signal.SIGTERM)
+    assert '--port 70000: cannot listen there' in complaint('--serve', '--port', 70000)
+    assert signal.getsignal(signal.SIGTERM) is before

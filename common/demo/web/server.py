@@ -63,13 +63,15 @@ def make_server(results, port):
 
 def serve(results, port):
     """Serve until Ctrl-C or SIGTERM."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with make_server(results, port) as server:
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         print(f'open http://127.0.0.1:{server.server_port} in a browser; Ctrl-C ends', flush=True)
         try:
             server.serve_forever()
         except KeyboardInterrupt:
             print('bye')
+        finally:
+            signal.signal(signal.SIGTERM, before)
     return 0
 
 
