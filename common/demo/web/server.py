@@ -8,10 +8,12 @@ It listens on 127.0.0.1 alone, and answers only what comes under that name: anot
 resolves to this machine, gets 403. Bodies and waiting requests are limited.
 """
 import base64
+import contextlib
 import hashlib
 import json
 import re
 import signal
+import socket
 import sys
 import threading
 from http import HTTPStatus
@@ -33,7 +35,29 @@ SECONDS = 30  # after which a client that sends or takes nothing is dropped
 
 
 class Server(ThreadingHTTPServer):
-    """Says nothing when a client goes away in the middle."""
+    """Says nothing when a client goes away in the middle, and ends with no thread of its own left.
+
+    A thread that outlives the interpreter may abort the program at its very end.
+    """
+    daemon_threads = False  # server_close() waits for them
+
+    def __init__(self, *args):
+        self.connections = set()
+        super().__init__(*args)
+
+    def process_request(self, request, client_address):
+        self.connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request):
+        self.connections.discard(request)
+        super().shutdown_request(request)
+
+    def server_close(self):
+        for connection in list(self.connections):  # browsers keep theirs open, and nobody will ask any more
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RD)
+        super().server_close()
 
     def handle_error(self, request, client_address):
         if not isinstance(sys.exc_info()[1], ConnectionError):
