@@ -117,6 +117,5 @@ class Reader:
                 raise
             if isinstance(error, RuntimeError) and not str(error).startswith('DataLoader worker (pid'):
                 raise
-            raise UserError(f'a loader process was killed ({" ".join(str(error).split())}), most often because memory '
-                            'ran short: lower num_thread or the batch size; a training goes on with --continue'
-                            ) from error
+            raise UserError('a loader process was killed, most often because memory ran short: lower num_thread or the '
+                            'batch size; a training goes on with --continue') from error

@@ -102,8 +102,8 @@ def open_store(root, key, draw, processes=0, title='pictures'):
     except RuntimeError as error:
         if not str(error).startswith('DataLoader worker (pid'):
             raise
-        raise UserError(f'a process that draws pictures was killed ({" ".join(str(error).split())}), most often '
-                        'because memory ran short: lower num_thread, and start again') from error
+        raise UserError('a process that draws pictures was killed, most often because memory ran short: lower '
+                        'num_thread, and start again') from error
     return PictureStore(folder, key)
 
 

@@ -21,7 +21,7 @@ from common.errors import run_main
 from common.human_model import get_human_model
 from tests.tiny import RandomDataset, tiny_config
 
-TIMEOUT = 120  # seconds, for everything that is waited for; the machine may be busy
+TIMEOUT = 240  # seconds, for everything that is waited for; the machine may be busy
 
 
 class Child:
@@ -118,6 +118,11 @@ def ranks(function, *args, world=2, **options):
 def use_noise(length):
     """Let the engine of this process open RandomDatasets of a length under every name."""
     base.build_dataset = lambda name, split, config: RandomDataset(split, config, length)
+
+
+def slow(number):
+    """For train(): a step takes a tenth of a second longer."""
+    time.sleep(0.1)
 
 
 def train(folder, *overrides, length=9, before_step=None):

@@ -107,7 +107,7 @@ def test_a_killed_process_that_draws_pictures_is_told(tmp_path):
             os.kill(os.getpid(), signal.SIGKILL)
         return draw(i)
 
-    with pytest.raises(UserError, match='a process that draws pictures was killed .*lower num_thread, and start again'):
+    with pytest.raises(UserError, match='a process that draws pictures was killed, .*: lower num_thread, and start'):
         open_store(tmp_path, {'count': 4}, draw_until, processes=1)
     assert not [path for path in tmp_path.iterdir() if path.is_dir()]
 

@@ -11,14 +11,13 @@ import pytest
 from common import base
 from common.errors import UserError
 from common.lock import FolderLock
-from tests.faults.running_child import ranks, start, train
+from tests.faults.running_child import ranks, slow, start, train
 from tests.tiny import tiny_config, use_random_data
 
 
 def test_one_training_per_folder(tmp_path, monkeypatch):
     use_random_data(monkeypatch)
-    endless = ('lixel_epochs=100000', 'keep_snapshots=2')
-    with start(train, tmp_path, *endless, 'num_thread=1') as first:
+    with start(train, tmp_path, 'lixel_epochs=100000', 'num_thread=1', before_step=slow) as first:
         first.wait_for('wrote ')
         second = start(train, tmp_path)
         assert second.end() == 2

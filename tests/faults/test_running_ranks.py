@@ -5,7 +5,7 @@ import time
 import pytest
 
 from common import checkpoint, saver
-from tests.faults.running_child import ranks, read_losses, train
+from tests.faults.running_child import ranks, read_losses, slow, train
 
 LONG = 'lixel_epochs=2'
 
@@ -16,10 +16,6 @@ def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp('whole')
     assert [child.end() for child in ranks(train, folder, LONG, 'pose_epochs=1', length=25)] == [0, 0]
     return read_losses(folder)
-
-
-def slow(number):
-    time.sleep(0.1)
 
 
 def train_and_save_slowly(*args, **options):
@@ -58,9 +54,8 @@ def test_a_killed_process_ends_the_others(tmp_path, whole, victim):
     if victim == 1:  # what torchrun does when it has noticed
         children[0].wait_until(lambda: children[0].text().count('saving') == 2)
         children[0].kill(signal.SIGTERM)
-    begin = time.monotonic()
     codes = [child.end() for child in children]
-    assert codes[victim] == -signal.SIGKILL and codes[1 - victim] == 2 and time.monotonic() - begin < 60
+    assert codes[victim] == -signal.SIGKILL and codes[1 - victim] == 2
     last = children[1 - victim].text().splitlines()[-1]
     assert last.startswith('error: another process of this run has ended: its own message says why, without one it was '
                            'killed; go on with --continue')
