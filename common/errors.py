@@ -1,6 +1,7 @@
 """Mistakes a user can make: one line that says what is wrong, where, and what to do; exit code 2, no traceback."""
 import errno
 import importlib
+import os
 import sys
 
 # What the machine may refuse, and what helps: no fault of the program's, so told without a traceback.
@@ -31,16 +32,21 @@ def run_main(main):
     """Run a command line's `main()` and end the process with its exit code.
 
     UserError, and what the machine refuses (a full disk, no permission), is printed to stderr without a traceback (exit
-    code 2); Ctrl-C ends with 130; all else keeps its traceback, since it is our fault and not the user's.
+    code 2); Ctrl-C ends with 130, a reader that went away (`| head`) with 141; all else keeps its traceback, since it is
+    our fault and not the user's.
     """
     try:
         code = main()
+        sys.stdout.flush()
     except UserError as error:
         message = str(error)
         if message.startswith('Caught UserError in'):  # a loader process puts its traceback before our words
             message = message.rsplit('UserError: ', 1)[-1].strip()
         print(f'error: {message}', file=sys.stderr)
         code = 2
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still writes at its end
+        code = 141
     except OSError as error:
         if error.errno not in REFUSALS:
             raise
