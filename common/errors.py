@@ -32,8 +32,8 @@ def run_main(main):
     """Run a command line's `main()` and end the process with its exit code.
 
     UserError, and what the machine refuses (a full disk, no permission), is printed to stderr without a traceback (exit
-    code 2); Ctrl-C ends with 130, a reader that went away (`| head`) with 141; all else keeps its traceback, since it is
-    our fault and not the user's.
+    code 2); Ctrl-C ends with 130, a reader that went away (`| head`) with 141; all else keeps its traceback, since it
+    is our fault and not the user's.
     """
     try:
         code = main()
