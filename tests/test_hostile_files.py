@@ -10,6 +10,7 @@ import pytest
 
 from common.errors import UserError
 from common.human_model.model_file import read_arrays
+from tests.faults.spoil import Runs
 from tests.py2_pickles import Call, Global, Instance, as_official, chumpy_array, dump, mano_arrays, sparse_columns
 
 
@@ -24,15 +25,6 @@ def refused(path):
         read_arrays(path, ('v_template',))
     assert '\n' not in str(error.value) and str(path) in str(error.value)
     return str(error.value)
-
-
-class Runs:
-    """An object whose pickle calls a function when it is loaded."""
-    def __init__(self, function, *arguments):
-        self.call = function, arguments
-
-    def __reduce__(self):
-        return self.call
 
 
 @pytest.mark.parametrize('protocol', (0, 2, 4))

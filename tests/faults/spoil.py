@@ -90,3 +90,12 @@ def spoiled(path, fault):
         if path.exists():
             remove(path)
         kept.rename(path)
+
+
+class Runs:
+    """An object whose pickle calls a function when it is loaded."""
+    def __init__(self, function, *arguments):
+        self.call = function, arguments
+
+    def __reduce__(self):
+        return self.call

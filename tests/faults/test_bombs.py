@@ -23,7 +23,7 @@ from common.utils.preprocessing import load_img
 from data.files import read_array, read_json
 from main.config import Config
 from tests.faults.commands import resident
-from tests.faults.spoil import archive, jpeg
+from tests.faults.spoil import Runs, archive, jpeg
 from tests.py2_pickles import mano_arrays
 
 MOST = 2 ** 30  # bytes that refusing a file may take: with PyTorch loaded, the process stays below 2 GB
@@ -53,15 +53,6 @@ def snapshot_with(path, content_pickle, compress=zipfile.ZIP_STORED, data=b''):
         file.writestr('archive/version', '3\n')
         file.writestr('archive/data/0', data)
     return path
-
-
-class Runs:
-    """An object whose pickle calls a function when it is loaded."""
-    def __init__(self, function, *arguments):
-        self.call = function, arguments
-
-    def __reduce__(self):
-        return self.call
 
 
 @pytest.mark.parametrize('protocol', (0, 2, 4))
