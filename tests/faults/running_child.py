@@ -83,13 +83,16 @@ def _server():
     return context
 
 
+_outputs = functools.cache(tempfile.TemporaryDirectory)  # what the children print; deleted at the end of this process
+
+
 def _nothing():
     pass
 
 
 def start(function, *args, env=None, **options):
     """Run function(*args, **options), as a program's main(), in a process of its own."""
-    handle, out = tempfile.mkstemp(suffix='.txt')
+    handle, out = tempfile.mkstemp(suffix='.txt', dir=_outputs().name)
     os.close(handle)
     process = _server().Process(target=_run, args=(out, env or {}, function, args, options))
     process.start()
