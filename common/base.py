@@ -27,6 +27,7 @@ from common.utils.whole_file import write_text
 from data import build_dataset
 from data.dataset import MultipleDatasets
 from data.missing import report_missing
+from main.config_check import check_train_batch
 from main.model import get_model
 
 
@@ -66,9 +67,8 @@ class Trainer(TrainLoop, Base):
     """
 
     def __init__(self, config, weights=None):
+        check_train_batch(config.train_batch_size)
         super().__init__(config, 'train_logs', alone=True)
-        if config.train_batch_size < 2:
-            raise UserError('train_batch_size=1: batch normalisation needs two samples at least on every device')
         self.saver = Saver(self.output / 'model_dump', config.keep_snapshots, self.logger.info)
         if self.lock and self.lock.held:
             self.saver.remove_leftovers()

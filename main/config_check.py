@@ -52,6 +52,12 @@ def check_values(values, source=''):
         require_dataset(name, source)
 
 
+def check_train_batch(size):
+    """UserError for a batch (samples per device) that batch normalisation cannot train on."""
+    if size < 2:
+        raise UserError(f'train_batch_size={size}: batch normalisation needs two samples at least on every device')
+
+
 def check_heat_maps(input_img_shape, output_hm_shape):
     """UserError unless heat maps (depth, height, width) lixels are what the network makes of (height, width) pixels."""
     depth, *plane = output_hm_shape

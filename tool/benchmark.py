@@ -25,6 +25,7 @@ from common.errors import UserError, run_main  # noqa: E402
 from common.parallel import autocast_dtype  # noqa: E402
 from common.snapshot_meta import versions  # noqa: E402
 from main.config import Config  # noqa: E402
+from main.config_check import check_train_batch  # noqa: E402
 from tool.bench.evaluation import measure_evaluation  # noqa: E402
 from tool.bench.loading import measure_loader  # noqa: E402
 from tool.bench.memory import measure_memory  # noqa: E402
@@ -45,8 +46,7 @@ def settings(args):
     cfg.update({name: args.batch or batch for name, batch in BATCHES.items()})
     cfg.override(args.options)
     cfg.update({'pretrained_backbone': False})
-    if cfg.train_batch_size < 2:
-        raise UserError('train_batch_size=1: BatchNorm needs two samples at least')
+    check_train_batch(cfg.train_batch_size)
     return cfg, choose_body(cfg)
 
 
