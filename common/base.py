@@ -20,7 +20,7 @@ from common.logger import Logger
 from common.nets.fuse import prepare_for_inference
 from common.optim import Schedule, freeze_and_collect, make_optimizer
 from common.parallel import autocast_dtype, to_device, wrap
-from common.resume import find_start, load_start
+from common.resume import find_start, load_state, load_weights
 from common.saver import Saver
 from common.train_loop import TrainLoop
 from common.utils.whole_file import write_text
@@ -73,20 +73,20 @@ class Trainer(TrainLoop, Base):
         if self.lock and self.lock.held:
             self.saver.remove_leftovers()
         random_state.seed_all(config.seed)
-        start = find_start(config, self.output / 'model_dump', weights, self.logger.info)  # fails sooner than the data
-        self.human_model, sets = self.open_data()
+        start = find_start(config, self.output / 'model_dump', weights, self.logger.info)
+        if weights:
+            config.update({'pretrained_backbone': False})
+        self.human_model, self.model, sets = self.open_all(start)
         self.dataset = mix(sets['3d'], sets['2d'], config.seed)
         self.batches = TrainBatches(len(self.dataset), config.train_batch_size * len(self.devices), config.seed,
                                     distributed.rank(), distributed.world_size(), config.grad_accum)
-        if weights:
-            config.update({'pretrained_backbone': False})
-        self.model = get_model(config, self.human_model, 'train').to(self.device, memory_format=torch.channels_last)
+        self.model.to(self.device, memory_format=torch.channels_last)  # the data sets may have forked until here
         self.parameters = freeze_and_collect(self.model)
         self.optimizer = make_optimizer(config.optimizer, self.parameters, config.lr, config.weight_decay)
         half = autocast_dtype(config.amp, self.device) == torch.float16
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=half)
         self.sizes = {'step_size': self.batches.step_size, 'samples': len(self.dataset)}
-        load_start(start, self.model, self.optimizer, self.scaler, self.sizes, self.logger.info)
+        load_state(start, self.optimizer, self.scaler, self.sizes, self.logger.info)
         if start.content is None or weights:
             self.logger.new_run()
         self.epoch, self.step, self.stage_start = start.epoch, start.step, start.stage_start
@@ -100,13 +100,17 @@ class Trainer(TrainLoop, Base):
         self.net = None
         self.set_phase()
 
-    def open_data(self):
-        """The body model and {'3d': [...], '2d': [...]} training sets; one UserError for all that is missing."""
-        human_model, sets, errors = None, {'3d': [], '2d': []}, []
+    def open_all(self, start):
+        """The body model, the network as it starts, and the training sets {'3d': [...], '2d': [...]}; one UserError for
+        all the body model's and the data's files that are missing."""
+        human_model, model, sets, errors = None, None, {'3d': [], '2d': []}, []
         try:
             human_model = self.body_model()
         except UserError as error:
             errors.append(error)
+        else:  # before the data, which may take minutes
+            model = get_model(self.cfg, human_model, 'train')
+            load_weights(start, model)
         names = {'3d': self.cfg.trainset_3d, '2d': self.cfg.trainset_2d}
         for kind in names:
             for name in names[kind]:
@@ -118,7 +122,7 @@ class Trainer(TrainLoop, Base):
             report_missing(errors, [*names['3d'], *names['2d']], 'train', self.cfg)
         if not sets['3d'] + sets['2d']:
             raise UserError('no training set: name some in trainset_3d and trainset_2d')
-        return human_model, sets
+        return human_model, model, sets
 
     def stage_end(self):
         """A cosine over the param stage has a length of its own, wherever the lixel stage was left."""
@@ -145,13 +149,13 @@ class Tester(Base):
 
     def __init__(self, config, snapshot, stage=None):
         content = checkpoint.read(snapshot)
-        meta = snapshot_meta.describe(content)
+        meta = snapshot_meta.describe(content, snapshot)
         snapshot_meta.adopt(meta, config, snapshot, stage)
         super().__init__(config, 'test_logs')
         self.snapshot, self.epoch = Path(snapshot), int(content['epoch'])
-        self.dataset = build_dataset(config.testset, 'test', config)
         self.model = get_model(config, self.body_model(), 'test')
         checkpoint.load_network(self.model, content, snapshot, regressor_optional=config.stage == 'lixel')
+        self.dataset = build_dataset(config.testset, 'test', config)  # last: it may take minutes
         self.net = wrap(prepare_for_inference(self.model, self.device), self.devices, config.amp, config.compile)
 
     @torch.inference_mode()

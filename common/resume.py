@@ -36,7 +36,7 @@ def find_start(config, folder, weights, log):
                 'one by one, and --continue takes the highest: another output_dir keeps the two apart')
         return Start()
     path, content = (weights, checkpoint.read(weights)) if weights else newest_snapshot(folder, log)
-    meta = snapshot_meta.describe(content)
+    meta = snapshot_meta.describe(content, path)
     snapshot_meta.check(meta, config, path)
     epoch = int(content['epoch']) + 1
     same_stage = meta['stage'] == config.stage
@@ -55,16 +55,27 @@ def find_start(config, folder, weights, log):
 
 def newest_snapshot(folder, log):
     """(path, content) of the newest readable snapshot; unreadable ones are reported and passed over."""
-    for _, path in reversed(checkpoint.find_snapshots(folder)):
+    there = [path for _, path in reversed(checkpoint.find_snapshots(folder))]
+    if not there:
+        raise UserError(f'--continue: there is no snapshot_<epoch>.pth.tar in {folder}')
+    for path in there:
         try:
             return path, checkpoint.read(path)
         except UserError as error:
-            log(f'{error}; trying the one before it')
-    raise UserError(f'--continue: there is no snapshot_<epoch>.pth.tar in {folder}')
+            log(f'{error}' + ('; trying the one before it' if path != there[-1] else ''))
+    raise UserError(f'--continue: none of the snapshots in {folder} can be read ({len(there)}, the reasons are above): '
+                    'start again without --continue, or --snapshot FILE with one from elsewhere')
 
 
-def load_start(start, model, optimizer, scaler, sizes, log):
-    """Fill the model, and for an exact resume the rest, from a Start; sets `start.step`.
+def load_weights(start, model):
+    """Fill the model from a Start. UserError: the snapshot does not fit."""
+    if start.content is not None:
+        untrained = snapshot_meta.describe(start.content, start.path)['stage'] == 'lixel'
+        checkpoint.load_network(model, start.content, start.path, regressor_optional=untrained)
+
+
+def load_state(start, optimizer, scaler, sizes, log):
+    """For an exact resume, fill all but the model from a Start; sets `start.step`.
 
     Args:
         sizes: {'step_size': samples per step, 'samples': in the data set}, as in the snapshot's `state`: a position
@@ -72,8 +83,6 @@ def load_start(start, model, optimizer, scaler, sizes, log):
     """
     if start.content is None:
         return
-    untrained = snapshot_meta.describe(start.content)['stage'] == 'lixel'
-    checkpoint.load_network(model, start.content, start.path, regressor_optional=untrained)
     if not start.exact:
         log(f'starting from the weights of {start.path} at epoch {start.epoch}, with a fresh optimiser')
         return

@@ -50,8 +50,11 @@ def fault(meta):
     return f"its 'meta' has an odd {odd[0]}" if odd else None
 
 
-def describe(content):
-    """The `meta` of a snapshot; for files of the original, which have none, what the tensors tell, and `guessed`."""
+def describe(content, path):
+    """The `meta` of a snapshot; for files of the original, which have none, what the tensors tell, and `guessed`.
+
+    UserError: it is of another network. `path`: for that message.
+    """
     if content.get('meta'):
         return content['meta']
     state = {name.removeprefix('module.'): value for name, value in content['network'].items()}
@@ -60,11 +63,11 @@ def describe(content):
         joints, vertices = head.shape[0], state['mesh_net.conv_x.0.weight'].shape[0]
         depth = state['pose_net.conv_z_1.0.weight'].shape[0] // head.shape[1]
     except KeyError as error:
-        raise UserError(f'the snapshot is not one of this network: it has no {error}') from error
+        raise UserError(f'{path} is no snapshot of this network: it has no {error}') from error
     except (IndexError, ZeroDivisionError) as error:
-        raise UserError('the snapshot is not one of this network: its heads have other shapes') from error
+        raise UserError(f'{path} is no snapshot of this network: its heads have other shapes') from error
     return {'human_model': 'mano' if vertices == 778 else 'smpl', 'stage': _guess_stage(state),
-            'resnet_type': _guess_depth(state), 'resnet_width': stem.shape[0], 'head_width': head.shape[1],
+            'resnet_type': _guess_depth(state, path), 'resnet_width': stem.shape[0], 'head_width': head.shape[1],
             'output_hm_shape': [depth] * 3, 'input_img_shape': [depth * 4] * 2,
             'sigma': 2.5 * depth / PUBLISHED_DEPTH, 'guessed': True,
             'joint_num': joints, 'vertex_num': vertices}
@@ -77,13 +80,13 @@ def _guess_stage(state):
     return 'param' if any(bool((value > 0).any()) for value in seen) else 'lixel'
 
 
-def _guess_depth(state):
+def _guess_depth(state, path):
     layers = [sum(name.startswith(f'pose_backbone.layer{n}.') and name.endswith('.conv1.weight') for name in state)
               for n in (1, 2, 3, 4)]
     bottleneck = 'pose_backbone.layer1.0.conv3.weight' in state
     known = {depths: depth for depth, (block, depths) in LAYERS.items() if (block is Bottleneck) == bottleneck}
     if tuple(layers) not in known:
-        raise UserError(f'the snapshot has a backbone of {layers} blocks, which is no ResNet known here')
+        raise UserError(f'{path} has a backbone of {layers} blocks, which is no ResNet known here')
     return known[tuple(layers)]
 
 

@@ -80,6 +80,9 @@ class TrainLoop:
                 losses = self.train_step(group)
                 self.step = step + 1
                 monitor.step_done(step, lr, losses)
+                if self.cfg.snapshot_every and self.step % self.cfg.snapshot_every == 0 and self.step < steps:
+                    monitor.flush()  # a loss that is not finite ends the run before it gets into a snapshot
+                    self.save()
             monitor.flush()
         if self.step == steps:
             self.epoch, self.step = self.epoch + 1, 0

@@ -22,7 +22,7 @@ def report_missing(errors, names, split, config):
     lines = [line for line in (missing_files(name, split, config) for name in names) if line]
     lines = [f'{line} (in {config.data_dir})' for line in lines]
     lines += [error for error in dict.fromkeys(map(str, errors)) if not any(asset_named(error, line) for line in lines)]
-    raise UserError('\n  '.join(['cannot train, this is missing:', *lines])
+    raise UserError('\n  '.join(['cannot train; put this right first:', *lines])
                     + '\nEvery file, and where to get it: python tool/check_assets.py\n'
                     'Training without any download: python main/train.py --cfg nano')
 

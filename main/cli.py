@@ -1,27 +1,15 @@
 """What the command lines share: flags, then typed overrides `key=value`."""
-import argparse
 from pathlib import Path
 
 from common import checkpoint
+from common.arguments import Parser, each_once, not_empty
 from common.errors import UserError
 from main.config import cfg
 
 
-class Once(argparse.Action):
-    """Stores the value of an option. UserError if it is given twice: only one of the values could count."""
-    given = False
-
-    def __call__(self, parser, namespace, values, option_string=None):
-        if option_string and self.given:
-            raise UserError(f'{option_string} is given twice: leave out one of them')
-        self.given = True
-        setattr(namespace, self.dest, values)
-
-
 def make_parser(doc):
     """An argument parser with the common flags; `doc` is the program's docstring."""
-    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.register('action', None, Once)  # the action of every option that names no other
+    parser = Parser(doc)
     parser.add_argument('--gpu', metavar='IDS', help='0, 0,2, 0-3 or cpu (default: GPU 0, or the CPU without one)')
     parser.add_argument('--cfg', default='body', metavar='NAME', help='body (default), hand, nano, or a YAML file')
     parser.add_argument('--stage', choices=('lixel', 'param'), help='default: lixel to train, else the snapshot\'s')
@@ -30,22 +18,11 @@ def make_parser(doc):
     return parser
 
 
-def not_empty(text):
-    """The type of options whose empty text is a shell variable that was not set, and no wish for the default."""
-    if not text:
-        raise argparse.ArgumentTypeError('it is empty')
-    return text
-
-
 def configure(args, continue_train=False):
     """Fill the global `cfg` from parsed flags: preset, then flags, then overrides."""
-    keys = [word.partition('=')[0] for word in args.options]
-    twice = next((key for key in keys if keys.count(key) > 1), None)
-    if twice:
-        raise UserError(f'{twice}=... is given twice: leave out one of them')
     cfg.load(args.cfg)
     cfg.set_args(args.gpu, args.stage or 'lixel', continue_train)
-    cfg.override(args.options)
+    cfg.override(each_once(args.options))
 
 
 def chosen_snapshot(args):

@@ -76,6 +76,7 @@ class Config:
     normal_loss_weight: float = 0.1  # weight of the surface normal loss
     edge_loss_weight: float = 1.0  # weight of the edge length loss
     heatmap_loss_weight: float = 0.0  # weight of a cross-entropy on the lixel heat maps (not in the published recipe)
+    joint_xy_weight: float = 1.0  # param stage: weight of x and y against z in the joint losses (published: 1)
     orig_joint_loss: bool = True  # losses on the data set's own joints; false: the visually smooth variant
     # Optimisation
     stage: str = 'lixel'  # lixel: everything but the parameter regressor; param: only the parameter regressor
@@ -106,6 +107,7 @@ class Config:
     # Run
     continue_train: bool = False  # resume the highest snapshot
     keep_snapshots: int = 0  # how many of the last snapshots to keep; 0: all
+    snapshot_every: int = 1000  # steps between snapshots within an epoch, each in place of the last; 0: none
     log_every: int = 20  # steps between two lines of the training log
     tensorboard: bool = False  # also write TensorBoard events (needs the package tensorboard)
     vis: bool = False  # test: also draw the results into output/vis
@@ -151,6 +153,8 @@ class Config:
 
     def load(self, name):
         """Start again from the defaults, then apply a preset ('body', 'hand', 'nano') or a YAML file's values."""
+        if not name:
+            raise UserError('--cfg is empty: name a preset (body, hand, nano) or a YAML file')
         path = PRESETS / f'{name}.yaml'
         if not path.is_file():
             path = Path(name)
@@ -171,18 +175,19 @@ class Config:
                 hint = f'did you mean {", ".join(near)}?' if near else 'main/config.py lists all there are'
                 raise UserError(f'{source}unknown option "{shown(key)}": {hint}')
         changes = {SETTABLE.get(key, key): value for key, value in changes.items()}
+        told = {kept: name for name, kept in SETTABLE.items()}
         merged, kinds = OmegaConf.structured(self), {f.name: f.type for f in dataclasses.fields(self)}
         for key, value in changes.items():
             try:
                 OmegaConf.update(merged, key, value, merge=False)
             except (OmegaConfBaseException, ValueError, TypeError, OverflowError) as error:
-                told = {kept: name for name, kept in SETTABLE.items()}.get(key, key)
-                raise UserError(f'{source}{told}={shown(value)}: must be {in_words(kinds[key])}') from error
+                raise UserError(f'{source}{told.get(key, key)}={"" if value is None else shown(value)}: must be '
+                                f'{in_words(kinds[key])}') from error
         values = OmegaConf.to_container(merged)
         for f in dataclasses.fields(self):
             if isinstance(f.default, tuple):
                 values[f.name] = tuple(values[f.name])
-        check_values(values, source)
+        check_values({told.get(key, key): value for key, value in values.items()}, source)
         for key in PATHS:
             if isinstance(values[key], str):
                 values[key] = str(ROOT / values[key])

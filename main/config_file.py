@@ -24,7 +24,8 @@ def read_settings(path):
             raise ValueError('it has no lines of "key: value"')
         values = OmegaConf.to_container(OmegaConf.create(text))
     except OSError as error:
-        raise UserError(f'--cfg {path} cannot be read ({error.strerror}): see to its permissions') from error
+        hint = 'see to its permissions' if isinstance(error, PermissionError) else 'name a YAML file'
+        raise UserError(f'--cfg {path} cannot be read ({error.strerror}): {hint}') from error
     except Exception as error:  # OmegaConf passes on whatever its YAML parser raises
         raise UserError(f'--cfg {path} is not a YAML file of settings ({one_line(error)}): main/configs has '
                         'examples') from error

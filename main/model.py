@@ -16,18 +16,19 @@ class Model(nn.Module):
         human_model: HumanModel (its tensors follow the device, and never enter a state dict).
         stage: 'lixel' trains all but the parameter regressor, 'param' the regressor alone on the frozen rest.
         resnet_type, resnet_width, head_width, hm_shape, sigma: see Config.
-        normal_loss_weight, edge_loss_weight, heatmap_loss_weight, orig_joint_loss, freeze_bn, freeze_pose: see Config.
+        normal_loss_weight, edge_loss_weight, heatmap_loss_weight, joint_xy_weight, orig_joint_loss, freeze_bn,
+            freeze_pose: see Config.
     """
 
     def __init__(self, human_model, stage, resnet_type=50, resnet_width=64, head_width=256, hm_shape=(64, 64, 64),
-                 sigma=2.5, normal_loss_weight=0.1, edge_loss_weight=1., heatmap_loss_weight=0., orig_joint_loss=True,
-                 freeze_bn=False, freeze_pose=False):
+                 sigma=2.5, normal_loss_weight=0.1, edge_loss_weight=1., heatmap_loss_weight=0., joint_xy_weight=1.,
+                 orig_joint_loss=True, freeze_bn=False, freeze_pose=False):
         super().__init__()
         self.stage, self.sigma, self.freeze_bn = stage, sigma, freeze_bn
         self.freeze_pose = freeze_pose and stage == 'lixel'
         self.pose_only = False  # lixel stage: train the pose half alone (set per epoch by the trainer)
         self.normal_loss_weight, self.edge_loss_weight = normal_loss_weight, edge_loss_weight
-        self.heatmap_loss_weight = heatmap_loss_weight
+        self.heatmap_loss_weight, self.joint_xy_weight = heatmap_loss_weight, joint_xy_weight
         self.orig_joint_loss = orig_joint_loss
         joints, self.human_model = human_model.joint_num, human_model
         self.pose_backbone = ResNetBackbone(resnet_type, resnet_width)
@@ -156,10 +157,15 @@ class Model(nn.Module):
         """The four losses of the param stage, each (B,)."""
         fit_valid = meta['is_valid_fit'][:, None]
         orig_mask = meta['orig_joint_valid'] * meta['is_3D'][:, None, None]
+        orig, fit = (self.weigh_xy(joint - targets[name]) for name in ('orig_joint_cam', 'fit_joint_cam'))
         return {'pose_param': masked_l1(pose, targets['pose_param'], fit_valid),
                 'shape_param': masked_l1(shape, targets['shape_param'], fit_valid),
-                'joint_orig_cam': masked_l1(joint, targets['orig_joint_cam'], orig_mask),
-                'joint_fit_cam': masked_l1(joint, targets['fit_joint_cam'], fit_valid[:, :, None])}
+                'joint_orig_cam': masked_l1(orig, 0, orig_mask),
+                'joint_fit_cam': masked_l1(fit, 0, fit_valid[:, :, None])}
+
+    def weigh_xy(self, errors):
+        """(B, J, 3) errors, with those along x and y, which an overlay shows, times `joint_xy_weight`."""
+        return torch.cat([errors[..., :2] * self.joint_xy_weight, errors[..., 2:]], -1)
 
 
 def lixel_masks(meta):
@@ -179,7 +185,7 @@ def get_model(cfg, human_model, mode):
             ImageNet unless `pretrained_backbone` is false (UserError when the weights cannot be had).
     """
     same = ('resnet_type', 'resnet_width', 'head_width', 'sigma', 'normal_loss_weight', 'edge_loss_weight',
-            'heatmap_loss_weight', 'orig_joint_loss', 'freeze_bn', 'freeze_pose')
+            'heatmap_loss_weight', 'joint_xy_weight', 'orig_joint_loss', 'freeze_bn', 'freeze_pose')
     values = {key: getattr(cfg, key) for key in same}
     model = Model(human_model, cfg.stage, hm_shape=tuple(cfg.output_hm_shape), **values)
     if mode == 'train' and cfg.stage == 'lixel' and not cfg.continue_train and cfg.pretrained_backbone:

@@ -173,16 +173,16 @@ def test_cut_short_or_something_else(tmp_path, content):
 def test_what_a_file_without_a_record_is(config, model, content):
     del content['meta']
     network = content['network']
-    meta = snapshot_meta.describe(content)
+    meta = snapshot_meta.describe(content, 'x')
     assert meta['human_model'] == 'smpl' and meta['stage'] == 'lixel'
     for name in ('resnet_type', 'resnet_width', 'head_width', 'output_hm_shape', 'input_img_shape'):
         wanted = config.resolved()[name]
         assert meta[name] == wanted
     seen = next(name for name in network if 'param_regressor' in name and name.endswith('num_batches_tracked'))
     network[seen] += 1
-    assert snapshot_meta.describe(content)['stage'] == 'param'
-    with pytest.raises(UserError, match='not one of this network'):
-        snapshot_meta.describe({'network': {'module.fc.weight': torch.zeros(1)}})
+    assert snapshot_meta.describe(content, 'x')['stage'] == 'param'
+    with pytest.raises(UserError, match='x is no snapshot of this network'):
+        snapshot_meta.describe({'network': {'module.fc.weight': torch.zeros(1)}}, 'x')
 
 
 def test_test_and_demo_adopt_what_the_snapshot_is(config, content):
@@ -202,4 +202,5 @@ def test_test_and_demo_adopt_what_the_snapshot_is(config, content):
 def test_the_depth_of_a_backbone_is_seen_in_its_tensors(depth):
     with torch.device('meta'):
         state = ResNetBackbone(depth, 4).state_dict()
-    assert snapshot_meta._guess_depth({f'pose_backbone.{name}': value for name, value in state.items()}) == depth
+    assert snapshot_meta._guess_depth({f'pose_backbone.{name}': value for name, value in state.items()},
+                                      'x') == depth

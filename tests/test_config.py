@@ -18,6 +18,7 @@ def test_published_defaults():
     assert (config.resnet_type, config.input_img_shape, config.output_hm_shape) == (50, (256, 256), (64, 64, 64))
     assert (config.sigma, config.lr, config.lr_dec_factor) == (2.5, 1e-4, 10)
     assert (config.normal_loss_weight, config.edge_loss_weight, config.heatmap_loss_weight) == (0.1, 1, 0)
+    assert config.joint_xy_weight == 1
     assert (config.train_batch_size, config.test_batch_size, config.use_gt_info) == (16, 16, False)
     assert (config.human_model, config.bbox_3d_size) == ('smpl', 2.0)
 

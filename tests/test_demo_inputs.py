@@ -69,9 +69,9 @@ def test_same_box_in_both_formats():
     ([10, 20, 0, 60], 'no area'), ([10, 20, -5, 60], 'no area'), ([10, 20, 1e-60, 60], 'no area'),
     ([200, 20, 30, 60], 'outside'), ([-50, 20, 30, 60], 'outside'), ([10, 20, 30], 'four numbers'),
     (['a', 1, 2, 3], 'four numbers'), ([10, 20, float('nan'), 60], 'four numbers'),
-    ([0, 0, 1e30, 1e30], 'four numbers'), ([10 ** 400, 0, 5, 5], 'four numbers'), ([10, 10, 0.5, 0.5], 'no pixel'),
-    ([99.5, 10, 50, 50], 'no pixel'), ([-49.5, 10, 50, 50], 'no pixel'),
-    ([50, 30, 90, 95], 'corners'), ('half', 'four numbers')])
+    ([0, 0, 1e30, 1e30], 'above 1,000,000 pixels'), ([10 ** 400, 0, 5, 5], 'four numbers'),
+    ([10, 10, 0.5, 0.5], 'too little'), ([99.5, 10, 50, 50], 'too little'), ([-49.5, 10, 50, 50], 'too little'),
+    ([50, 30, 90, 95], 'corners'), ('half', 'four numbers'), ('', 'not an empty text$')])
 def test_wrong_boxes(box, told):
     with pytest.raises(UserError, match=told) as caught:
         check_box(box, 100, 100)
@@ -79,7 +79,7 @@ def test_wrong_boxes(box, told):
 
 
 def test_picture_of_one_pixel_has_no_person():
-    with pytest.raises(UserError, match='no pixel'):
+    with pytest.raises(UserError, match='too little'):
         check_box('full', 1, 1)
 
 

@@ -1,4 +1,6 @@
 """How a program ends."""
+import os
+import signal
 import subprocess
 import sys
 
@@ -27,3 +29,12 @@ def test_exit_codes(end, code, told):
     done = subprocess.run([sys.executable, '-c', f'{PROGRAM}def main():\n {end}\nrun_main(main)'], capture_output=True,
                           text=True, timeout=60)
     assert (done.returncode, done.stderr) == (code, told)
+
+
+@pytest.mark.parametrize('program', ['train', 'test', 'demo'])
+def test_an_interrupt_during_the_imports(program, tmp_path):
+    """Importing PyTorch takes seconds, and Ctrl-C then is no fault of the program's either."""
+    (tmp_path / 'torch.py').write_text('raise KeyboardInterrupt\n')
+    done = subprocess.run([sys.executable, ROOT / 'main' / f'{program}.py'], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, 'PYTHONPATH': str(tmp_path)})
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, 'interrupted\n')

@@ -178,6 +178,16 @@ def test_weights_of_the_mesh_losses(tiny_model):
     assert weighted == pytest.approx({name: losses[name] * factors[name] for name in losses}, rel=1e-5)
 
 
+def test_weight_of_x_and_y_in_the_param_stage(tiny_model):
+    _, targets, meta = batch(tiny_model())
+    targets = {name: torch.zeros_like(target) for name, target in targets.items()}
+    joints = torch.tensor([-1., 2., 10.]).expand(2, 29, 3)
+    outputs = targets['pose_param'], targets['shape_param'], None, joints
+    for weight, mean in ((1, 13 / 3), (12, 46 / 3), (0, 10 / 3)):
+        losses = tiny_model(f'joint_xy_weight={weight}').param_losses(*outputs, targets, meta)
+        assert losses['joint_orig_cam'].tolist() == losses['joint_fit_cam'].tolist() == pytest.approx([mean] * 2)
+
+
 def test_pose_only_epochs_leave_the_mesh_half_alone(tiny_model):
     net = tiny_model('heatmap_loss_weight=1')
     net.pose_only = True

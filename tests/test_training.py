@@ -142,6 +142,53 @@ def test_a_damaged_newest_snapshot_is_passed_over(tmp_path, capsys):
     assert rows[4:8] == rows[8:]
 
 
+def test_what_is_left_after_a_kill_within_an_epoch(tmp_path):
+    """Nobody can save at a power cut: the snapshots of `snapshot_every` are what there is."""
+    train(tmp_path / 'whole', 'end_epoch=2')
+    trainer = base.Trainer(tiny_config(tmp_path / 'cut', 'end_epoch=2', 'snapshot_every=3'))
+    plain_step, steps = trainer.train_step, []
+
+    def step(group):
+        steps.append(1)
+        return plain_step(group) if len(steps) < 8 else 1 / 0
+
+    trainer.train_step = step
+    with pytest.raises(ZeroDivisionError):
+        trainer.train()
+    state = snapshot(tmp_path / 'cut', 1)['state']
+    assert state['step'] == 3 and len(checkpoint.find_snapshots(tmp_path / 'cut' / 'model_dump')) == 2
+    train(tmp_path / 'cut', 'end_epoch=2', 'continue_train=true')
+    rows = read_losses(tmp_path / 'cut')
+    assert rows[7:] == read_losses(tmp_path / 'whole')[7:] and len(rows) == 8
+
+
+def test_none_of_the_snapshots_can_be_read(tmp_path, capsys):
+    folder = tmp_path / 'model_dump'
+    folder.mkdir()
+    for epoch in (0, 1):
+        checkpoint.snapshot_path(folder, epoch).write_bytes(b'')
+    with pytest.raises(UserError, match=r'none of the snapshots in .* can be read \(2, the reasons are above'):
+        train(tmp_path, 'continue_train=true')
+    out = capsys.readouterr().out
+    assert 'snapshot_0.pth.tar is not a checkpoint' in out and out.count('trying the one before it') == 1
+
+
+def test_what_fails_at_once_fails_before_the_data_are_opened(tmp_path, monkeypatch):
+    """Opening them may take minutes: pictures that are drawn, annotations of gigabytes."""
+    train(tmp_path, 'end_epoch=1')
+    monkeypatch.setattr(base, 'build_dataset', lambda *_: pytest.fail('the data are opened'))
+    with pytest.raises(UserError, match='the ImageNet weights in .*nowhere.pth cannot be loaded: it cannot be read'):
+        train(tmp_path, 'pretrained_backbone=nowhere.pth')
+    path = checkpoint.snapshot_path(tmp_path / 'model_dump', 0)
+    content = checkpoint.read(path)
+    del content['network']['module.mesh_net.conv_x.0.weight']
+    checkpoint.write(path, content)
+    with pytest.raises(UserError, match='snapshot_0.pth.tar'):
+        train(tmp_path, 'continue_train=true', 'end_epoch=2')
+    with pytest.raises(UserError, match='snapshot_0.pth.tar'):
+        base.Tester(tiny_config(tmp_path), path)
+
+
 def test_too_few_samples_and_missing_data(tmp_path, monkeypatch):
     with pytest.raises(UserError, match='has 9 samples, but one step takes 20'):
         train(tmp_path, 'train_batch_size=10', 'grad_accum=2')

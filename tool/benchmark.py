@@ -20,6 +20,7 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from common.arguments import Parser, each_once  # noqa: E402
 from common.device import devices  # noqa: E402
 from common.errors import UserError, run_main  # noqa: E402
 from common.parallel import autocast_dtype  # noqa: E402
@@ -44,7 +45,7 @@ def settings(args):
     cfg.load(args.cfg)
     cfg.set_args(args.gpu, args.stage)
     cfg.update({name: args.batch or batch for name, batch in BATCHES.items()})
-    cfg.override(args.options)
+    cfg.override(each_once(args.options))
     cfg.update({'pretrained_backbone': False})
     check_train_batch(cfg.train_batch_size)
     return cfg, choose_body(cfg)
@@ -82,7 +83,7 @@ def cpu_name():
 
 
 def make_parser():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument('--gpu', metavar='IDS', help='0 or cpu; for --scaling also 0-3 (default: GPU 0, or the CPU)')
     parser.add_argument('--cfg', default='body', metavar='NAME', help='body (default), hand, nano, or a YAML file')
     parser.add_argument('--stage', choices=('lixel', 'param'), default='lixel')
@@ -111,7 +112,8 @@ def main(argv=None):
     facts = describe(cfg)
     print('\n'.join([f'{name}: {value}' for name, value in facts.items()] + ([note] if note else [])) + '\n')
     if args.scaling:
-        command = [str(Path(__file__).resolve()), *(sys.argv[1:] if argv is None else argv)]
+        batch = [] if args.batch is None else ['--batch', str(args.batch)]
+        command = [str(Path(__file__).resolve()), '--cfg', args.cfg, '--stage', args.stage, *batch, *args.options]
         rows = measure_scaling(command, args.repeats)
         print('\n'.join([HEADER, *map(str, rows)]))
     else:

@@ -9,7 +9,6 @@ prints a table: present, MISSING (what for, where to get it, which setting does 
 record); how many listed pictures are absent; and what is ready. Exit code 1 if something asked for is not ready.
 """
 # ruff: noqa: E402
-import argparse
 import importlib
 import json
 import sys
@@ -19,6 +18,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+from common.arguments import Parser, each_once
 from common.errors import UserError, run_main
 from common.human_model import NAMES as BODY_MODELS
 from common.human_model import OFFICIAL, get_human_model
@@ -156,7 +156,7 @@ def settings_for(name, overrides):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     known = [*dataset_names(), *BODY_MODELS]
     parser.add_argument('names', nargs='*', metavar='name | key=value',
                         help=f'what to check, default all: {", ".join(known)}; and settings')
@@ -164,7 +164,7 @@ def main(argv=None):
                         'their distance from the annotated joints')
     parser.add_argument('--fit_num', type=int, default=4, metavar='N', help='with --fits: how many of each split')
     args = parser.parse_intermixed_args(argv)
-    overrides = [name for name in args.names if '=' in name]
+    overrides = each_once([name for name in args.names if '=' in name])
     names = [name for name in args.names if '=' not in name] or known
     for name in names:
         if name not in known:

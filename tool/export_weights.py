@@ -2,17 +2,17 @@
 
     python tool/export_weights.py output/model_dump/snapshot_14.pth.tar main/embedded/nano.pth.tar
 """
-import argparse
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import checkpoint  # noqa: E402
+from common.arguments import Parser  # noqa: E402
 from common.errors import UserError, run_main  # noqa: E402
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument('snapshot', type=Path, help='snapshot_<epoch>.pth.tar of a training')
     parser.add_argument('out', type=Path, help='file to write')
     args = parser.parse_args(argv)

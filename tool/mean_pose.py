@@ -4,7 +4,6 @@
 
 The mean is taken over the root-relative fitted meshes of the first training samples, the error over the whole test set.
 """
-import argparse
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import numpy as np
 from tqdm import trange
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from common.arguments import Parser, each_once  # noqa: E402
 from common.errors import UserError, run_main  # noqa: E402
 from data import build_dataset  # noqa: E402
 from data.target import place_fit  # noqa: E402
@@ -46,7 +46,7 @@ def evaluate(dataset, mesh):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument('--cfg', default='nano', help='preset or YAML file')
     parser.add_argument('--samples', type=int, default=2000, help='training samples to take the mean of')
     parser.add_argument('overrides', nargs='*', help='settings, key=value')
@@ -55,7 +55,7 @@ def main(argv=None):
         raise UserError(f'--samples {args.samples}: must be 1 or more')
     config = Config()
     config.load(args.cfg)
-    config.override(args.overrides)
+    config.override(each_once(args.overrides))
     names = [*config.trainset_3d, *config.trainset_2d]
     if not names:
         raise UserError('no training set to take the mean of: name one in trainset_3d')

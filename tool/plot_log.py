@@ -6,7 +6,6 @@
 A panel each for the total loss, its terms and the learning rate, over the epochs; pale: every step, strong: smoothed.
 Values that span more than a factor of 20 get a logarithmic axis. Works while the training runs. Needs OpenCV only.
 """
-import argparse
 import json
 import math
 import sys
@@ -16,6 +15,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+from common.arguments import Parser  # noqa: E402
 from common.errors import UserError, run_main  # noqa: E402
 from tool.chart import Curve, draw_panels, write_png  # noqa: E402
 
@@ -24,6 +24,8 @@ COUNTERS = ('epoch', 'step', 'global_step')
 
 def find_log(path):
     """The metrics.jsonl that a path means: the file, or the one in an output folder or its log folder."""
+    if not path:
+        raise UserError('the name of a run is empty: name an output folder or a metrics.jsonl')
     path = Path(path)
     for file in (path, path / 'metrics.jsonl', path / 'log' / 'metrics.jsonl'):
         if file.is_file():
@@ -89,7 +91,7 @@ def panels_of(runs, window=None):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument('logs', nargs='*', metavar='RUN', help='metrics.jsonl or output folder (default: output)')
     parser.add_argument('--out', metavar='FILE', help='picture to write (default: losses.png beside the first log)')
     parser.add_argument('--smooth', type=int, metavar='N', help='steps to average over (default: 1/50 of the run)')

@@ -9,7 +9,6 @@ truth) they are estimated from the size of the box, and the program says so. Res
 comparison with published ones: state it with the number. `use_gt_info=true` gives the same without a file.
 """
 # ruff: noqa: E402
-import argparse
 import importlib
 import sys
 from pathlib import Path
@@ -19,6 +18,7 @@ from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+from common.arguments import Parser, each_once
 from common.errors import UserError, run_main
 from common.utils.transforms import pixel2cam
 from data import build_dataset, dataset_names
@@ -57,7 +57,7 @@ def make_entries(dataset, key, unit):
 
 def main(argv=None):
     known = sets_with_rootnet()
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument('name', help=f'data set: {", ".join(known)}')
     parser.add_argument('overrides', nargs='*', metavar='key=value', help='settings, as for test.py')
     parser.add_argument('--split', default='test', choices=('validation', 'test'))
@@ -69,7 +69,7 @@ def main(argv=None):
     file, key, unit = known[args.name]
     cfg = Config()
     cfg.override([f'trainset_3d=[{args.name}]', 'trainset_2d=[]', f'testset={args.name}', 'use_gt_info=true',
-                  *args.overrides])
+                  *each_once(args.overrides)])
     out = args.out or Path(cfg.data_dir) / args.name / rootnet_file(file, args.split)
     if out.exists() and not args.force:
         raise UserError(f'{out} is there already; --force replaces it, --out writes another')

@@ -5,7 +5,6 @@
 
 The demo's pictures come from a split of their own ('gallery'): no training, validation or test has seen them.
 """
-import argparse
 import json
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ import cv2
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from common.arguments import Parser  # noqa: E402
 from common.errors import UserError, run_main  # noqa: E402
 from common.human_model import get_human_model  # noqa: E402
 from data.Synthetic.generator import SPLITS, Generator  # noqa: E402
@@ -62,7 +62,7 @@ def write(path, img):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument('out', type=Path, help='picture to write; with --samples the folder')
     parser.add_argument('--samples', type=int, nargs='+', metavar='INDEX', help='write these pictures of the gallery')
     parser.add_argument('--hand', action='store_true', help='hands instead of people')

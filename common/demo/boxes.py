@@ -20,7 +20,7 @@ def check_box(box, width, height, box_format=None, where='--bbox'):
 
     A box may reach over the border. `box_format` is 'xywh', 'xyxy' (corners), or None: xywh, but refused when the
     numbers look like corners. UserError too if they are not four numbers of a sane size, have no area, lie outside, or
-    reach no pixel of the picture.
+    reach too little of the picture to cut anything out.
     """
     if isinstance(box, str) and box == FULL:
         return _with_pixels(np.array([0, 0, width, height], np.float64), width, height, where)
@@ -28,9 +28,11 @@ def check_box(box, width, height, box_format=None, where='--bbox'):
         values = np.array(box, np.float64)
     except (TypeError, ValueError, OverflowError):
         values = np.empty(0)
-    if values.shape != (4,) or not (np.abs(values) <= LARGEST).all():  # NaN is not
+    if values.shape != (4,) or not np.isfinite(values).all():
         raise UserError(f'{where}: a box is four numbers in pixels, x y {"x2 y2" if box_format == "xyxy" else "w h"}, '
-                        f'not {_text(box)}')
+                        f'not {_text(box) or "an empty text"}')
+    if (np.abs(values) > LARGEST).any():
+        raise UserError(f'{where}: {_text(box)} has a number above {LARGEST:,.0f} pixels, which no picture has')
     if box_format == 'xyxy':
         values[2:] -= values[:2]
         if (values[2:] <= 0).any():
@@ -54,7 +56,8 @@ def _with_pixels(values, width, height, where):
     mirrored), lies in the picture to cut anything out."""
     x, y, w, h = values
     if any(process_bbox(box, width, height) is None for box in (values, (width - x - w, y, w, h))):
-        raise UserError(f'{where}: {_text(values.tolist())} covers no pixel of the picture of {width} x {height}')
+        raise UserError(f'{where}: {_text(values.tolist())} covers too little of the picture of {width} x {height} '
+                        'pixels')
     return values.astype(np.float32)
 
 

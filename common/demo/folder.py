@@ -13,6 +13,7 @@ from common.errors import UserError
 
 RECORD = 'result.json'
 WORKING = '.writing-'  # begins the names of folders that are being written
+ELSEWHERE = 'choose another folder with --output DIR'
 
 
 def printable(path):
@@ -69,7 +70,7 @@ def whole_folder(parent, name):
                 stack.enter_context(_lock(work))
             (work / 'new').mkdir()
         except OSError as error:
-            raise UserError(f'{parent}: cannot write there ({error.strerror})') from error
+            raise UserError(f'{parent}: cannot write there ({error.strerror}): {ELSEWHERE}') from error
         try:
             yield work / 'new'
             target = parent / name
@@ -78,7 +79,7 @@ def whole_folder(parent, name):
                 target.rename(work / 'old' / name)
             (work / 'new').rename(target)
         except OSError as error:
-            raise UserError(f'{parent / name}: cannot write there ({error.strerror or error})') from error
+            raise UserError(f'{parent / name}: cannot write there ({error.strerror or error}): {ELSEWHERE}') from error
 
 
 def clear_leftovers(parent):

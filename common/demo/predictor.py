@@ -34,7 +34,7 @@ class Predictor:
     def crop(self, image, boxes):
         """(H, W, 3) uint8 RGB, (4,) xywh boxes -> per box: patch (3, h, w) float32, its affine back, the enlarged box.
 
-        All are of the mirrored picture for a left hand. UserError for a box without a pixel inside the picture.
+        All are of the mirrored picture for a left hand. UserError for a box with too little inside the picture.
         """
         height, width = image.shape[:2]
         image = cv2.flip(image, 1) if self.left_hand else image
@@ -44,7 +44,8 @@ class Predictor:
             crop_box = process_bbox((width - x - w if self.left_hand else x, y, w, h), width, height,
                                     self.input_img_shape)
             if crop_box is None:
-                raise UserError(f'the box {x:g} {y:g} {w:g} {h:g} covers no pixel of the picture of {width} x {height}')
+                raise UserError(f'the box {x:g} {y:g} {w:g} {h:g} covers too little of the picture of '
+                                f'{width} x {height} pixels')
             patch, _, back = crop_image(image, crop_box, None, self.input_img_shape)
             crops.append((patch, back, crop_box))
         return crops

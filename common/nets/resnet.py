@@ -3,7 +3,7 @@ from torch import nn
 from torchvision.models import get_model_weights
 from torchvision.models.resnet import BasicBlock, Bottleneck
 
-from common.errors import UserError
+from common.errors import UserError, one_line
 from common.utils import torch_file
 
 LAYERS = {18: (BasicBlock, (2, 2, 2, 2)), 34: (BasicBlock, (3, 4, 6, 3)), 50: (Bottleneck, (3, 4, 6, 3)),
@@ -60,6 +60,7 @@ class ResNetBackbone(nn.Module):
         Raises UserError when they cannot be fetched or read, or do not fit.
         """
         name = f'resnet{self.resnet_type}'
+        origin = f'of torchvision for {name}' if source is True else f'in {source}'
         ways = ('use pretrained_backbone=FILE with a file downloaded elsewhere, pretrained_backbone=false for a random '
                 'start, or --continue from a snapshot')
         try:
@@ -68,15 +69,14 @@ class ResNetBackbone(nn.Module):
             else:
                 state = torch_file.load(source)
         except Exception as error:  # whatever the download or the file may raise, the three ways out are the same
-            reason = f'{type(error).__name__}: {error}'.splitlines()[0]
-            raise UserError(f'the ImageNet weights of {name} cannot be loaded ({reason}): {ways}') from error
+            reason = one_line(error)
+            raise UserError(f'the ImageNet weights {origin} cannot be loaded: {reason}; {ways}') from error
         own = self.state_dict()
         state = {k: v for k, v in state.items() if not k.startswith('fc.')} if isinstance(state, dict) else {}
         needed = (k for k in own if not k.endswith('num_batches_tracked'))
         odd = [k for k in needed if k not in state or state[k].shape != own[k].shape]
         if odd:
-            origin = 'torchvision' if source is True else source
-            raise UserError(f'the ImageNet weights ({origin}) do not fit {name} of width '
+            raise UserError(f'the ImageNet weights {origin} do not fit {name} of width '
                             f'{self.stem_channels} (first mismatch: {odd[0]}): {ways}')
         self.load_state_dict({k: state.get(k, v) for k, v in own.items()})
 

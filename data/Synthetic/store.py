@@ -3,6 +3,7 @@
 A store is a folder of `pictures.bin` (JPEG files end to end), `ends.npy` (where each of them ends), `numbers.npy`
 (a row of floats per picture) and `key.json` (the settings it was made with). It appears complete or not at all.
 """
+import errno
 import fcntl
 import hashlib
 import json
@@ -97,8 +98,10 @@ def open_store(root, key, draw, processes=0, title='pictures'):
                                 collate_fn=_unchanged, multiprocessing_context='fork' if processes else None)
             _make(folder, key, loader, title)
     except OSError as error:
-        raise UserError(f'cannot keep pictures in {root}: {error}; free some space, or turn the cache off '
-                        f'(synthetic_cache=false)') from error
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        raise UserError(f'cannot keep pictures in {root}: {error.strerror or error}; '
+                        f'{"free some space" if full else "name another folder (synthetic_cache=FOLDER)"}, or turn the '
+                        'cache off (synthetic_cache=false)') from error
     except RuntimeError as error:
         if not str(error).startswith('DataLoader worker (pid'):
             raise

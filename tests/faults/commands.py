@@ -14,21 +14,16 @@ def run(main, *words):
     return end.value.code
 
 
-def refusal(capsys, main, *words, usage=False):
-    """The message of a command line that has to be refused: exit code 2, one line on stderr, no traceback.
-
-    usage: argparse refuses it, which prints its usage before the message.
-    """
+def refusal(capsys, main, *words):
+    """The message of a command line that has to be refused: exit code 2, one line on stderr, no traceback."""
     capsys.readouterr()
     code = run(main, *words)
     err = capsys.readouterr().err
     assert code == 2, (code, err)
     assert 'Traceback' not in err
     lines = [line for line in err.strip().splitlines() if not line.startswith(('note: ', 'warning: '))]
-    assert re.search(r'(^|: )error: ', lines[-1]), err
-    if not usage:
-        assert len(lines) == 1 and lines[0].startswith('error: '), err
-    return lines[-1].split('error: ', 1)[1]
+    assert len(lines) == 1 and lines[0].startswith('error: '), err
+    return lines[0].removeprefix('error: ')
 
 
 def says(message, *patterns):

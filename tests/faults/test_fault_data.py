@@ -157,5 +157,5 @@ def test_the_commands_end_with_that_line_and_code_2(fault, data_dir, stand_in_bo
     with spoiled(data_dir / 'PW3D/data/3DPW_train.json', fault) as path:
         assert run(train.main, *words, 'trainset_3d=[PW3D]', 'trainset_2d=[]', 'pretrained_backbone=false') == 2
         err = capsys.readouterr().err
-        says(err, f'^error: cannot train, .*\n  {path} ', JSON.get(fault, NO_JSON))
+        says(err, f'^error: cannot train; put this right first:\n  {path} ', JSON.get(fault, NO_JSON))
         assert 'Traceback' not in err

@@ -40,7 +40,7 @@ def test_weights_of_a_backbone(fault, tmp_path):
     net.load_imagenet(str(path))
     with spoiled(path, fault), pytest.raises(UserError) as error:
         net.load_imagenet(str(path))
-    says(str(error.value), 'the ImageNet weights of resnet18 cannot be loaded ',
+    says(str(error.value), f'the ImageNet weights in {path} cannot be loaded: ',
          WEIGHTS.get(fault, 'No such file'), 'pretrained_backbone=FILE')
     torch.save({'conv1.weight': torch.zeros(2)}, path)
     with pytest.raises(UserError, match='do not fit resnet18 of width 4 .first mismatch: conv1.weight'):

@@ -6,7 +6,7 @@ import torch
 
 from common import checkpoint, random_state, snapshot_meta
 from common.errors import UserError
-from common.resume import Start, load_start, newest_snapshot
+from common.resume import Start, load_state, newest_snapshot
 from main import demo, test, train
 from main.config import Config
 from tests.demo_tools import write_snapshot
@@ -91,9 +91,8 @@ def test_damaged_content_of_a_snapshot(change, told, snapshot, tmp_path):
     ('optimizer', {'state': {}, 'param_groups': [5]}), ('random', {}),
     ('random', {'torch': torch.zeros(3), 'cuda': [], 'numpy': [], 'python': []}),
     ('numpy', ['MT19937', 5, 0, 0, 0.]), ('python', [3, ['x'], None])])
-def test_damaged_state_of_a_training(part, value, snapshot, monkeypatch):
+def test_damaged_state_of_a_training(part, value, snapshot):
     """--continue, of a file whose weights are whole."""
-    monkeypatch.setattr(checkpoint, 'load_network', lambda *_, **__: None)
     optimizer = torch.optim.Adam([torch.nn.Parameter(torch.zeros(2))])
     random = random_state.capture()
     content = {**checkpoint.read(snapshot), 'optimizer': optimizer.state_dict(), 'state': {
@@ -101,7 +100,7 @@ def test_damaged_state_of_a_training(part, value, snapshot, monkeypatch):
     {'optimizer': content, 'random': content['state']}.get(part, random)[part] = value
     start = Start(1, path=snapshot, content=content, exact=True)
     with pytest.raises(UserError) as error:
-        load_start(start, None, optimizer, None, {'step_size': 2, 'samples': 9}, print)
+        load_state(start, optimizer, None, {'step_size': 2, 'samples': 9}, print)
     says(str(error.value), f'optimiser or random state in {snapshot} does not fit .*: --snapshot {snapshot} in place')
 
 
@@ -115,7 +114,7 @@ def test_weights_that_are_not_finite(snapshot, tmp_path, capsys):
 
 def test_the_guessed_sigma_of_a_file_without_a_record_is_told(snapshot, capsys):
     content = {**checkpoint.read(snapshot), 'meta': {}}
-    meta = snapshot_meta.describe(content)
+    meta = snapshot_meta.describe(content, 'x')
     snapshot_meta.adopt(meta, Config(), 'the file')
     err = capsys.readouterr().err
     assert err.count('\n') == 1

@@ -188,7 +188,7 @@ def with_pickle(file, content):
 def use(path, model):
     """What test and demo do with a snapshot."""
     content = checkpoint.read(path)
-    meta = snapshot_meta.describe(content)
+    meta = snapshot_meta.describe(content, 'x')
     config = Config()
     snapshot_meta.adopt(meta, config, path)
     config.check()

@@ -11,7 +11,6 @@ space; here the camera pose is merged into the root rotation and the translation
 `smpl_param` stands in camera space (metres). `joint_cam` holds the joints regressed from that body's surface.
 """
 # ruff: noqa: E402
-import argparse
 import mmap
 import sys
 from pathlib import Path
@@ -23,6 +22,7 @@ from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
+from common.arguments import Parser
 from common.errors import UserError, run_main
 from common.human_model import get_human_model
 from common.human_model.records import Record, to_array
@@ -146,7 +146,7 @@ def convert_sequence(sequence, bodies, size, first_image, first_annotation):
 
 
 def parse_args(argv):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument('raw', type=Path, help='folder with sequenceFiles/ (and imageFiles/, for the image sizes)')
     parser.add_argument('--split', nargs='+', choices=SPLITS, default=SPLITS, help='splits to convert')
     parser.add_argument('--out', type=Path, default=ROOT / 'data/PW3D/data', help='folder of the JSON files')

@@ -14,7 +14,6 @@ released one (onto the 21 joints, if there is no training_verts.json). `mano_par
 45 finger values (smplx: flat_hand_mean=False); the file is examined for which of the two conventions it follows.
 """
 # ruff: noqa: E402
-import argparse
 import sys
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -26,6 +25,7 @@ from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
+from common.arguments import Parser
 from common.errors import UserError, run_main
 from common.human_model import get_human_model
 from common.utils.transforms import cam2pixel
@@ -184,7 +184,7 @@ def convert_evaluation(raw):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument('raw', type=Path, help='folder in which FreiHAND_pub_v2.zip was unpacked')
     parser.add_argument('--split', nargs='+', choices=('train', 'eval'), default=('train', 'eval'))
     parser.add_argument('--out', type=Path, default=ROOT / 'data/FreiHAND/data', help='folder of the JSON files')

@@ -12,7 +12,6 @@ by moving the body onto `joints3D`. SURREAL's camera is fixed but for its place;
 pictures are mirrored where it was applied as published: `joints2D` decides, and the pose is then mirrored as well.
 """
 # ruff: noqa: E402
-import argparse
 import sys
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
+from common.arguments import Parser
 from common.errors import UserError, run_main
 from common.human_model import get_human_model
 from common.utils.joint_set import SMPL
@@ -124,7 +124,7 @@ def convert_clip(path, human_model_dir, every):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument('raw', type=Path, help='folder with train/, val/ and test/, such as SURREAL/data/cmu')
     parser.add_argument('--split', nargs='+', choices=SPLITS, default=tuple(SPLITS), help='splits to convert')
     parser.add_argument('--every', type=int, default=10, metavar='N', help='take every N-th frame')

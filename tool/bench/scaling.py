@@ -20,6 +20,9 @@ def measure_scaling(command, repeats, show=print):
     """[Row] of every way to train: on a CPU 1 and 2 processes with a core each; on GPUs 1, 2, 4, ... up to all there
     are, as processes and with DataParallel.
 
+    Speeds are medians over the rounds. A ratio is the median of each round's own ratio: the speed of a shared machine
+    drifts from minute to minute, and a round is over sooner than it drifts.
+
     Args:
         command: words that start the benchmark with its settings. show: is given a line after every round.
     """
@@ -35,10 +38,11 @@ def measure_scaling(command, repeats, show=print):
             speeds[way].append(run(command, *way, on_gpu=gpus > 0))
         show(f'round {repeat + 1} of {repeats}: ' + ', '.join(f'{way[0]} {way[1]}: {values[-1]:.3g} images/s'
                                                               for way, values in speeds.items()))
-    medians = {way: statistics.median(values) for way, values in speeds.items()}
-    one = medians['processes', 1]
-    return [Row(f'training, {kind}: {count}', speed, 'images/s', 'processes: 1', one, speed / one, 'x its speed')
-            for (kind, count), speed in medians.items()]
+    one = speeds['processes', 1]
+    return [Row(f'training, {kind}: {count}', statistics.median(values), 'images/s', 'processes: 1',
+                statistics.median(one), statistics.median(a / b for a, b in zip(values, one, strict=True)),
+                'x its speed')
+            for (kind, count), values in speeds.items()]
 
 
 def run(command, kind, count, on_gpu):

@@ -11,7 +11,6 @@ so: "open_body: as shipped, largest difference 0.008 in weights". Where the data
 THIRD_PARTY.md.
 """
 # ruff: noqa: E402
-import argparse
 import sys
 from pathlib import Path
 
@@ -19,6 +18,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
+from common.arguments import Parser
 from common.errors import run_main
 from tool.open_body.body import build_body
 from tool.open_body.body_joints import add_joints
@@ -44,7 +44,7 @@ def compare(name, built):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = Parser(__doc__)
     parser.add_argument('--write', action='store_true', help='replace the shipped files')
     args = parser.parse_args()
     same = True
