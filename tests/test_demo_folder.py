@@ -58,7 +58,8 @@ def test_unwritable_place(tmp_path):
 
 
 ENDLESS = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup has switched off, if the tests run under it
 from common.demo.folder import whole_folder
 with whole_folder(sys.argv[1], 'photo') as folder:
     (folder / 'half').write_text('x')
