@@ -183,6 +183,11 @@ def test_what_fails_at_once_fails_before_the_data_are_opened(tmp_path, monkeypat
     content = checkpoint.read(path)
     del content['network']['module.mesh_net.conv_x.0.weight']
     checkpoint.write(path, content)
+    (tmp_path / 'page.pth.tar').write_text('<html>')
+    with pytest.raises(UserError, match='page.pth.tar is not a checkpoint'):
+        train(tmp_path, weights=tmp_path / 'page.pth.tar')
+    with pytest.raises(UserError, match='no snapshot_<epoch>'):
+        train(tmp_path / 'other', 'continue_train=true')
     with pytest.raises(UserError, match='snapshot_0.pth.tar'):
         train(tmp_path, 'continue_train=true', 'end_epoch=2')
     with pytest.raises(UserError, match='snapshot_0.pth.tar'):
@@ -233,12 +238,3 @@ def test_a_fresh_run_sets_the_old_records_aside(tmp_path, capsys):
     assert 'has snapshots of an earlier run, up to epoch 1' in capsys.readouterr().out
     assert read_losses(tmp_path) == first[:4]
     assert len((tmp_path / 'log' / 'metrics.1.jsonl').read_text().splitlines()) == 8
-
-
-def test_a_bad_snapshot_is_told_before_any_data_is_opened(tmp_path, monkeypatch):
-    monkeypatch.setattr(base.Trainer, 'open_data', lambda self: pytest.fail('the data was opened first'))
-    (tmp_path / 'page.pth.tar').write_text('<html>')
-    with pytest.raises(UserError, match='not a checkpoint'):
-        base.Trainer(tiny_config(tmp_path), weights=tmp_path / 'page.pth.tar')
-    with pytest.raises(UserError, match='no snapshot_<epoch>'):
-        base.Trainer(tiny_config(tmp_path, 'continue_train=true'))
