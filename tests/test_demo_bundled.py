@@ -14,7 +14,7 @@ from main.demo import SAMPLES, SNAPSHOT, load_predictor, main
 
 pytestmark = pytest.mark.skipif(not SNAPSHOT.is_file(), reason=f'{SNAPSHOT.name} is not there yet')
 COUNT = 24
-REACHED = 0.74  # what the network that ships reaches is 0.753 (lixel) and 0.751 (param)
+REACHED = 0.75  # the network that ships: 0.772 (lixel), 0.763 (param); over 200 samples 0.765, 0.752
 
 
 @pytest.fixture(scope='module')
