@@ -22,7 +22,8 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, doc):
-        super().__init__(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+        super().__init__(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter,
+                         allow_abbrev=False)  # resume_hint and others look for whole words
         self.register('action', None, Once)  # the action of every option that names no other
 
     def error(self, message):

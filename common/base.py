@@ -149,6 +149,7 @@ class Tester(Base):
 
     def __init__(self, config, snapshot, stage=None):
         content = checkpoint.read(snapshot)
+        snapshot_meta.tell_unfinished(content, snapshot)
         meta = snapshot_meta.describe(content, snapshot)
         snapshot_meta.adopt(meta, config, snapshot, stage)
         super().__init__(config, 'test_logs')

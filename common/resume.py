@@ -24,7 +24,8 @@ def find_start(config, folder, weights, log):
         weights: path of a snapshot whose weights to start from, or None.
         log: function of one line of text.
     Raises:
-        UserError: no snapshot where one is needed, or one of another network or of the later stage.
+        UserError: no snapshot where one is needed, or one of another network, of the later stage, or of an epoch of the
+            stage before that has not ended.
     """
     if not weights and not config.continue_train:
         if config.stage == 'param':
@@ -38,10 +39,10 @@ def find_start(config, folder, weights, log):
     path, content = (weights, checkpoint.read(weights)) if weights else newest_snapshot(folder, log)
     meta = snapshot_meta.describe(content, path)
     snapshot_meta.check(meta, config, path)
-    epoch = int(content['epoch']) + 1
+    epoch, begun = int(content['epoch']) + 1, snapshot_meta.step_within(content) > 0
     same_stage = meta['stage'] == config.stage
     if weights:
-        epoch = 0 if config.stage == 'lixel' else epoch
+        epoch = 0 if config.stage == 'lixel' else epoch + begun  # not the number of the snapshot that it starts from
         return Start(epoch, 0, epoch, path, content)
     if same_stage:
         # files of the original say neither where the stage began nor anything to resume but the weights
@@ -50,6 +51,9 @@ def find_start(config, folder, weights, log):
     if config.stage == 'lixel':
         raise UserError(f'{path} is of the param stage, which follows the lixel stage: continue with --stage param, or '
                         'start a new run with another output_dir')
+    if begun:  # the param stage would write over it
+        raise UserError(f'{path} is from the middle of epoch {epoch} of the lixel stage: go on with that first '
+                        '(--stage lixel --continue), or take its weights as they are (--stage param --snapshot)')
     return Start(epoch, 0, epoch, path, content)
 
 

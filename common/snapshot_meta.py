@@ -116,6 +116,17 @@ def adopt(meta, config, path, stage=None):
     config.update({**values, 'body_model': meta['human_model'], 'stage': stage or meta['stage']}, source=f'{path}: ')
 
 
+def step_within(content):
+    """How many steps of the epoch under way a snapshot has seen; 0 for one that was written after an epoch."""
+    return content.get('state', {}).get('step', 0)
+
+
+def tell_unfinished(content, path):
+    """A note for a snapshot from within an epoch, whose number is that of the epoch under way."""
+    if step_within(content):
+        print(f'note: {path} is from the middle of an epoch, after step {step_within(content)}', file=sys.stderr)
+
+
 def tell_guess(meta, path):
     """A note for a snapshot without a record and of another size than the published ones: its sigma is a guess."""
     depth = meta['output_hm_shape'][0]

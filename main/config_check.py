@@ -14,7 +14,7 @@ POSITIVE = ('resnet_width', 'head_width', 'sigma', 'lr', 'lr_dec_factor', 'train
             'synthetic_img_size')
 NOT_NEGATIVE = ('num_thread', 'seed', 'keep_snapshots', 'snapshot_every', 'pose_epochs', 'warmup_iters', 'clip_grad',
                 'weight_decay', 'normal_loss_weight', 'edge_loss_weight', 'heatmap_loss_weight', 'joint_xy_weight',
-                'aug_scale', 'aug_rotation', 'aug_color')
+                'aug_scale', 'aug_rotation', 'aug_color', 'synthetic_max_heading', 'synthetic_occlusion')
 BELOW_ONE = ('aug_scale', 'aug_color')  # a box or a colour may shrink, but not to nothing
 # Beyond these a run would not fail but fill the memory, or never end; the published settings are far from them.
 LARGEST = {'resnet_width': 512, 'head_width': 4096, 'synthetic_img_size': 4096, 'synthetic_train_size': 10 ** 9,
@@ -22,6 +22,7 @@ LARGEST = {'resnet_width': 512, 'head_width': 4096, 'synthetic_img_size': 4096, 
            'seed': 2 ** 63 - 1, 'train_batch_size': 10 ** 6, 'test_batch_size': 10 ** 6, 'grad_accum': 10 ** 6,
            'lixel_epochs': 10 ** 6, 'param_epochs': 10 ** 6, 'end_epoch': 10 ** 6, 'warmup_iters': 10 ** 9}
 LARGEST_INPUT, LARGEST_DEPTH = 4096, 1024  # pixels, lixels
+SMALLEST_PICTURE = 32  # pixels; on less there is no room to draw a person
 FOLDERS = ('data_dir', 'human_model_dir', 'output_dir')
 STRIDE = 4  # input pixels per lixel in x and y: the backbone's map is 32 times smaller, the heads double it thrice
 
@@ -46,6 +47,9 @@ def check_values(values, source=''):
     for key, largest in LARGEST.items():
         if values[key] is not None and values[key] > largest:
             raise UserError(f'{source}{key}={values[key]}: must not be above {largest}')
+    side = values['synthetic_img_size']
+    if side < SMALLEST_PICTURE:
+        raise UserError(f'{source}synthetic_img_size={side}: at least {SMALLEST_PICTURE} pixels')
     for key in FOLDERS:
         if not values[key]:
             raise UserError(f'{source}{key} is empty: name a folder, or leave it out for the default')

@@ -162,6 +162,19 @@ def test_what_is_left_after_a_kill_within_an_epoch(tmp_path):
     assert rows[7:] == read_losses(tmp_path / 'whole')[7:] and len(rows) == 8
 
 
+def test_a_lixel_epoch_that_has_not_ended_is_not_written_over(tmp_path, capsys):
+    train(tmp_path, stop_after=2)
+    with pytest.raises(UserError, match=r'snapshot_0.pth.tar is from the middle of epoch 0 .*--stage lixel --continue'):
+        train(tmp_path, 'stage=param', 'continue_train=true')
+    path = checkpoint.snapshot_path(tmp_path / 'model_dump', 0)
+    before = path.read_bytes()
+    train(tmp_path, 'stage=param', 'end_epoch=2', 'freeze_bn=true', weights=path)
+    assert path.read_bytes() == before
+    capsys.readouterr()
+    base.Tester(tiny_config(tmp_path), path)
+    assert 'snapshot_0.pth.tar is from the middle of an epoch, after step 2' in capsys.readouterr().err
+
+
 def test_none_of_the_snapshots_can_be_read(tmp_path, capsys):
     folder = tmp_path / 'model_dump'
     folder.mkdir()

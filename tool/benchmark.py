@@ -20,7 +20,7 @@ from pathlib import Path
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from common.arguments import Parser, each_once  # noqa: E402
+from common.arguments import Parser, each_once, not_empty  # noqa: E402
 from common.device import devices  # noqa: E402
 from common.errors import UserError, run_main  # noqa: E402
 from common.parallel import autocast_dtype  # noqa: E402
@@ -45,6 +45,7 @@ def settings(args):
     cfg.load(args.cfg)
     cfg.set_args(args.gpu, args.stage)
     cfg.update({name: args.batch or batch for name, batch in BATCHES.items()})
+    cfg.update({'synthetic_cache': False})  # nano's takes minutes to draw
     cfg.override(each_once(args.options))
     cfg.update({'pretrained_backbone': False})
     check_train_batch(cfg.train_batch_size)
@@ -92,7 +93,7 @@ def make_parser():
     parser.add_argument('--parts', default=','.join(PARTS), metavar='A,B', help='what to measure (%(default)s)')
     parser.add_argument('--scaling', action='store_true', help='measure how speed grows with the number of processes')
     parser.add_argument('--repeats', type=int, default=5, metavar='N', help='repetitions, of which the median counts')
-    parser.add_argument('--json', metavar='FILE', help='also write the numbers there')
+    parser.add_argument('--json', metavar='FILE', type=not_empty, help='also write the numbers there')
     parser.add_argument('--scaling_worker', action='store_true', help=argparse.SUPPRESS)
     parser.add_argument('options', nargs='*', metavar='key=value', help='settings of main/config.py')
     return parser
@@ -102,6 +103,8 @@ def main(argv=None):
     args = make_parser().parse_intermixed_args(argv)
     if args.repeats < 1 or args.batch is not None and args.batch < 1:
         raise UserError('--repeats and --batch must be 1 or more')
+    if args.json and (Path(args.json).is_dir() or not Path(args.json).parent.is_dir()):
+        raise UserError(f'--json {args.json}: name a file, in a folder that is there')
     cfg, note = settings(args)
     tune_gpu()
     if args.scaling_worker:

@@ -164,6 +164,8 @@ def main(argv=None):
                         'their distance from the annotated joints')
     parser.add_argument('--fit_num', type=int, default=4, metavar='N', help='with --fits: how many of each split')
     args = parser.parse_intermixed_args(argv)
+    if args.fit_num < 1:
+        raise UserError(f'--fit_num {args.fit_num}: must be 1 or more')
     overrides = each_once([name for name in args.names if '=' in name])
     names = [name for name in args.names if '=' not in name] or known
     for name in names:

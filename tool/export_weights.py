@@ -7,15 +7,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import checkpoint  # noqa: E402
-from common.arguments import Parser  # noqa: E402
+from common.arguments import Parser, not_empty  # noqa: E402
 from common.errors import UserError, run_main  # noqa: E402
 
 
 def main(argv=None):
     parser = Parser(__doc__)
-    parser.add_argument('snapshot', type=Path, help='snapshot_<epoch>.pth.tar of a training')
-    parser.add_argument('out', type=Path, help='file to write')
+    parser.add_argument('snapshot', type=not_empty, help='snapshot_<epoch>.pth.tar of a training')
+    parser.add_argument('out', type=not_empty, help='file to write')
     args = parser.parse_args(argv)
+    args.out = Path(args.out)
     try:
         checkpoint.export_weights(args.snapshot, args.out)
     except OSError as error:

@@ -15,7 +15,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-from common.arguments import Parser  # noqa: E402
+from common.arguments import Parser, not_empty  # noqa: E402
 from common.errors import UserError, run_main  # noqa: E402
 from tool.chart import Curve, draw_panels, write_png  # noqa: E402
 
@@ -93,7 +93,8 @@ def panels_of(runs, window=None):
 def main(argv=None):
     parser = Parser(__doc__)
     parser.add_argument('logs', nargs='*', metavar='RUN', help='metrics.jsonl or output folder (default: output)')
-    parser.add_argument('--out', metavar='FILE', help='picture to write (default: losses.png beside the first log)')
+    parser.add_argument('--out', metavar='FILE', type=not_empty,
+                        help='picture to write (default: losses.png beside the first log)')
     parser.add_argument('--smooth', type=int, metavar='N', help='steps to average over (default: 1/50 of the run)')
     args = parser.parse_args(argv)
     if args.smooth is not None and args.smooth < 1:

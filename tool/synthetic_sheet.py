@@ -13,10 +13,11 @@ import cv2
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common.arguments import Parser  # noqa: E402
+from common.arguments import Parser, not_empty  # noqa: E402
 from common.errors import UserError, run_main  # noqa: E402
 from common.human_model import get_human_model  # noqa: E402
 from data.Synthetic.generator import SPLITS, Generator  # noqa: E402
+from main.config import Config  # noqa: E402
 
 SCENE = dict(size=512, margin=1.9)  # the demo's pictures: a wider view than a training crop
 
@@ -43,7 +44,10 @@ def draw_truth(drawn):
 
 def write_samples(generator, folder, indices, seed):
     """Write pictures of the gallery split as sample_1.jpg ... with samples.json, the box (xywh, pixels) of each."""
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f'cannot write into {folder} ({error.strerror}): name another folder') from error
     boxes = []
     for number, index in enumerate(indices, start=1):
         drawn = generator('gallery', index, seed)
@@ -57,13 +61,17 @@ def write_samples(generator, folder, indices, seed):
 def write(path, img):
     """Write a picture (H, W, 3) uint8 RGB. UserError if that fails."""
     quality = (cv2.IMWRITE_JPEG_QUALITY, 92) if path.suffix == '.jpg' else ()
-    if not cv2.imwrite(str(path), img[..., ::-1], quality):
+    try:
+        written = cv2.imwrite(str(path), img[..., ::-1], quality)
+    except cv2.error:  # an ending that OpenCV knows no format for
+        written = False
+    if not written:
         raise UserError(f'cannot write {path}: does its folder exist, and does the name end with .png or .jpg?')
 
 
 def main(argv=None):
     parser = Parser(__doc__)
-    parser.add_argument('out', type=Path, help='picture to write; with --samples the folder')
+    parser.add_argument('out', type=not_empty, help='picture to write; with --samples the folder')
     parser.add_argument('--samples', type=int, nargs='+', metavar='INDEX', help='write these pictures of the gallery')
     parser.add_argument('--hand', action='store_true', help='hands instead of people')
     parser.add_argument('--joints', action='store_true', help='draw the joints and the box')
@@ -76,6 +84,11 @@ def main(argv=None):
     parser.add_argument('--occlusion', type=float, default=0., help='share of the pictures with an occluder')
     parser.add_argument('--seed', type=int, default=0)
     args = parser.parse_args(argv)
+    args.out = Path(args.out)
+    Config().update({'synthetic_max_heading': args.max_heading, 'synthetic_occlusion': args.occlusion,
+                     'synthetic_img_size': args.size}, source='of --max_heading, --occlusion and --size, ')
+    if args.rows * args.columns > 10_000 or max(args.samples or [0]) >= 2 ** 31 or args.first >= 2 ** 31:
+        raise UserError('at most 10,000 pictures on a sheet, and no index of 2^31 or above')
     if min(args.rows, args.columns, args.size) < 1 or min(args.first, args.seed, *(args.samples or [0])) < 0:
         raise UserError('--rows, --columns and --size are at least 1; --first, --seed and --samples not negative')
     human_model = get_human_model('open_hand' if args.hand else 'open_body')
