@@ -171,6 +171,8 @@ OUT_OF_RANGE = {
     'weights without a name': ('export_weights', ['a', ''], 'out: it is empty'),
     'picture without a name': ('plot_log', ['--out', ''], '--out: it is empty'),
     'no fits': ('check_assets', ['Synthetic', '--fits', '--fit_num', '-1'], '--fit_num -1: must be 1 or more'),
+    'fits into a file': ('check_assets', ['Synthetic', '--fits', '--fit_num', '1', f'output_dir={__file__}'],
+                         'cannot write into .*: name another output_dir'),
     'half an option': ('train', ['--snap', 'a'], 'unrecognized arguments: --snap'),
     'no rows': ('synthetic_sheet', ['a.png', '--rows', '0'], '--rows, --columns and --size are at least 1'),
     'negative sample': ('synthetic_sheet', ['a', '--samples', '3', '-1'], '--samples not negative'),

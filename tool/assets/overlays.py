@@ -3,6 +3,7 @@
 import cv2
 import numpy as np
 
+from common.errors import UserError
 from common.utils.preprocessing import crop_affine
 from common.utils.render import overlay_mesh
 from data.target import fit_error, has_joints, place_fit
@@ -12,13 +13,16 @@ def draw_fits(dataset, count, folder):
     """Draw `count` fits of a MeshDataset, spread over its samples, as `folder`/fit_<name>_<split>_<id>.jpg.
 
     Prints the distance of each from the annotated joints, and the mean: millimetres, root position aside, where the
-    set has 3-D joints, else pixels of the network input.
+    set has 3-D joints, else pixels of the network input. UserError: the folder cannot be written.
     """
     picked = _pick(dataset, count)
     if not picked:
         print(f'           {dataset.split}: no fits to draw')
         return
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f'cannot write into {folder} ({error.strerror}): name another output_dir') from error
     errors = []
     for sample in picked:
         placed = place_fit(sample, dataset.body)
@@ -30,7 +34,8 @@ def draw_fits(dataset, count, folder):
         drawn = overlay_mesh(picture, placed.vertices, dataset.body(sample.fit.gender).face, placed.camera.focal,
                              placed.camera.princpt)
         path = folder / f'fit_{dataset.name}_{dataset.split}_{sample.ann_id}.jpg'
-        cv2.imwrite(str(path), cv2.cvtColor(drawn, cv2.COLOR_RGB2BGR))
+        if not cv2.imwrite(str(path), cv2.cvtColor(drawn, cv2.COLOR_RGB2BGR)):
+            raise UserError(f'cannot write {path}: is the disk full?')
         error, text = joint_error(dataset, sample, placed)
         errors += [] if error is None else [error]
         print(f'           {path}: {text}')
