@@ -7,7 +7,7 @@ import pytest
 
 from common.errors import UserError
 from tool import plot_log
-from tool.chart import Axis, Curve, draw_panel, write_png
+from tool.chart import Axis, Curve, draw_panel, write_picture
 
 
 def write_log(folder, rows, tail=''):
@@ -80,6 +80,6 @@ def test_mistakes_are_named(tmp_path):
     with pytest.raises(UserError, match='holds no training step'):
         plot_log.main([str(tmp_path)])
     with pytest.raises(UserError, match='cannot write'):
-        write_png(tmp_path / 'nowhere' / 'a.png', np.zeros((2, 2, 3), np.uint8))
+        write_picture(tmp_path / 'nowhere' / 'a.png', np.zeros((2, 2, 3), np.uint8))
     with pytest.raises(UserError, match='cannot write'):
-        write_png(tmp_path / 'a.nothing', np.zeros((2, 2, 3), np.uint8))
+        write_picture(tmp_path / 'a.nothing', np.zeros((2, 2, 3), np.uint8))

@@ -93,10 +93,10 @@ class Axis:
         return [i * step for i in range(math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9) + 1)]
 
 
-def write_png(path, img):
-    """Write (H, W, 3) uint8 BGR. UserError if that fails."""
+def write_picture(path, img, options=()):
+    """Write (H, W, 3) uint8 BGR; `options` are those of cv2.imwrite. UserError if that fails."""
     try:
-        written = cv2.imwrite(str(path), img)
+        written = cv2.imwrite(str(path), img, options)
     except cv2.error:  # an ending that OpenCV knows no format for
         written = False
     if not written:

@@ -18,6 +18,7 @@ from common.errors import UserError, run_main  # noqa: E402
 from common.human_model import get_human_model  # noqa: E402
 from data.Synthetic.generator import SPLITS, Generator  # noqa: E402
 from main.config import Config  # noqa: E402
+from tool.chart import write_picture  # noqa: E402
 
 SCENE = dict(size=512, margin=1.9)  # the demo's pictures: a wider view than a training crop
 
@@ -61,12 +62,7 @@ def write_samples(generator, folder, indices, seed):
 def write(path, img):
     """Write a picture (H, W, 3) uint8 RGB. UserError if that fails."""
     quality = (cv2.IMWRITE_JPEG_QUALITY, 92) if path.suffix == '.jpg' else ()
-    try:
-        written = cv2.imwrite(str(path), img[..., ::-1], quality)
-    except cv2.error:  # an ending that OpenCV knows no format for
-        written = False
-    if not written:
-        raise UserError(f'cannot write {path}: does its folder exist, and does the name end with .png or .jpg?')
+    write_picture(path, img[..., ::-1], quality)
 
 
 def main(argv=None):
