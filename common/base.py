@@ -10,23 +10,26 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from common import checkpoint, distributed, random_state, report, snapshot_meta
-from common.device import devices
+from common.devices import processes
+from common.devices.gpus import devices
+from common.devices.wrap import autocast_dtype, to_device, wrap
 from common.errors import UserError
+from common.files.lock import FolderLock
+from common.files.whole import write_text
 from common.human_model import get_human_model
-from common.loader import Reader, TrainBatches, make_loader, shard
-from common.lock import FolderLock
-from common.logger import Logger
 from common.nets.fuse import prepare_for_inference
-from common.optim import Schedule, freeze_and_collect, make_optimizer
-from common.parallel import autocast_dtype, to_device, wrap
-from common.resume import find_start, load_state, load_weights
-from common.saver import Saver
-from common.train_loop import TrainLoop
-from common.utils.whole_file import write_text
+from common.snapshot import checkpoint
+from common.snapshot import meta as snapshot_meta
+from common.train import random_state, startup
+from common.train.loader import Reader, TrainBatches, make_loader, shard
+from common.train.logger import Logger
+from common.train.loop import TrainLoop
+from common.train.optim import Schedule, freeze_and_collect, make_optimizer
+from common.train.saver import Saver
+from common.train.start import find_start, load_state, load_weights
 from data import build_dataset
+from data.assets.missing import report_missing
 from data.dataset import MultipleDatasets
-from data.missing import report_missing
 from main.config_check import check_train_batch
 from main.model import get_model
 
@@ -39,16 +42,16 @@ class Base:
         self.cfg = config
         self.devices = devices()
         self.device = self.devices[0]
-        distributed.init(self.device)
+        processes.init(self.device)
         self.output = Path(config.output_dir)
-        self.lock = FolderLock(self.output) if alone and distributed.is_main() else None
-        self.logger = Logger(self.output / 'log', log_name, distributed.is_main(), config.tensorboard)
+        self.lock = FolderLock(self.output) if alone and processes.is_main() else None
+        self.logger = Logger(self.output / 'log', log_name, processes.is_main(), config.tensorboard)
         if self.device.type == 'cuda':
             torch.backends.cudnn.benchmark = True
             torch.set_float32_matmul_precision('high')
 
     def loader(self, dataset, batches):
-        workers = -(-self.cfg.num_thread // distributed.local_size())
+        workers = -(-self.cfg.num_thread // processes.local_size())
         return make_loader(dataset, batches, workers, self.device.type == 'cuda')
 
     def body_model(self):
@@ -79,7 +82,7 @@ class Trainer(TrainLoop, Base):
         self.human_model, self.model, sets = self.open_all(start)
         self.dataset = mix(sets['3d'], sets['2d'], config.seed)
         self.batches = TrainBatches(len(self.dataset), config.train_batch_size * len(self.devices), config.seed,
-                                    distributed.rank(), distributed.world_size(), config.grad_accum)
+                                    processes.rank(), processes.world_size(), config.grad_accum)
         self.model.to(self.device, memory_format=torch.channels_last)  # the data sets may have forked until here
         self.parameters = freeze_and_collect(self.model)
         self.optimizer = make_optimizer(config.optimizer, self.parameters, config.lr, config.weight_decay)
@@ -93,10 +96,10 @@ class Trainer(TrainLoop, Base):
         self.saved, self.failure = (self.epoch, self.step), None
         self.schedule = Schedule(config.lr_schedule, config.lr, config.lr_dec_factor, config.lr_dec_epoch,
                                  self.stage_start, self.stage_end(), self.batches.steps, config.warmup_iters)
-        self.logger.info(report.settings(config))
+        self.logger.info(startup.settings(config))
         self.logger.write_json('config.json', config.resolved())
         counts = {type(d).__name__: len(d) for kind in sets.values() for d in kind}
-        self.logger.info(report.startup(config, self.devices, counts, self.batches, self.model, self.schedule))
+        self.logger.info(startup.startup(config, self.devices, counts, self.batches, self.model, self.schedule))
         self.net = None
         self.set_phase()
 
@@ -162,18 +165,18 @@ class Tester(Base):
     @torch.inference_mode()
     def test(self):
         """Returns {metric: mean over the test set}; also printed and written to output/result/<testset>.json."""
-        batches = shard(len(self.dataset), self.cfg.test_batch_size * len(self.devices), distributed.rank(),
-                        distributed.world_size())
+        batches = shard(len(self.dataset), self.cfg.test_batch_size * len(self.devices), processes.rank(),
+                        processes.world_size())
         rows = []
         bar = tqdm(Reader(self.loader(self.dataset, batches)), total=len(batches), desc=self.cfg.testset,
-                   unit='batch', dynamic_ncols=True, disable=None if distributed.is_main() else True)
+                   unit='batch', dynamic_ncols=True, disable=None if processes.is_main() else True)
         for indices, batch in zip(batches, bar, strict=True):
             inputs, targets, meta_info = (to_device(part, self.device) for part in batch)
             outs = self.net(inputs, targets, meta_info, 'test')
             outs = {name: value.float().cpu().numpy() for name, value in outs.items()}
             rows.append(self.dataset.evaluate(outs, indices[0]))
-        gathered = distributed.gather_objects(rows)
-        if not distributed.is_main():
+        gathered = processes.gather_objects(rows)
+        if not processes.is_main():
             return {}
         rows = [row for part in gathered for row in part]
         results = {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}

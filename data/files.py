@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from common.errors import UserError, one_line, shown
-from common.human_model.model_file import read_npy
+from common.files.arrays import read_npy
 from common.utils.preprocessing import to_xywh
 
 LARGEST_SIDE = 10 ** 6  # pixels: no picture is wider or higher

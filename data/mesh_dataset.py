@@ -13,11 +13,11 @@ from common.utils import preprocessing
 from common.utils.preprocessing import AugParams, crop_image
 from data import files
 from data.boxes import Boxes
+from data.checks.load_check import MISSING, LoadCheck
 from data.codec import LixelCodec
 from data.dataset import PackedList, sample_rng
-from data.evaluation import MeshEvaluation
+from data.evaluation.evaluation import MeshEvaluation
 from data.joint_set import COCO, HUMAN36M
-from data.sanity import MISSING, LoadCheck
 from data.target import FitCheck, TargetRules, build_targets, place_fit
 
 log = logging.getLogger(__name__)

@@ -1,9 +1,9 @@
 """What the command lines share: flags, then typed overrides `key=value`."""
 from pathlib import Path
 
-from common import checkpoint
 from common.arguments import Parser, each_once, not_empty
 from common.errors import UserError
+from common.snapshot import checkpoint
 from main.config import cfg
 
 

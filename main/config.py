@@ -15,10 +15,10 @@ from pathlib import Path
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from common.device import select_gpus
+from common.devices.gpus import select_gpus
 from common.errors import UserError, shown
 from main.config_check import check_heat_maps, check_values
-from main.config_file import in_words, read_settings, read_words
+from main.config_text import in_words, read_settings, read_words
 
 ROOT = Path(__file__).resolve().parent.parent
 PRESETS = ROOT / 'main' / 'configs'

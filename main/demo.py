@@ -15,21 +15,22 @@ from pathlib import Path
 if not __package__:
     import init_path  # noqa: F401
 
-from common import checkpoint, snapshot_meta
-from common.demo import options, run
-from common.demo.boxes import read_box_file
-from common.demo.detector import DETECTORS, THRESHOLD, Detector
-from common.demo.predictor import Predictor
-from common.demo.record import JointReader
-from common.demo.sources import BoxSource, find_inputs, is_video
-from common.demo.video import video
+from common.demo import image_run, options
+from common.demo.inputs.boxes import read_box_file
+from common.demo.inputs.detector import DETECTORS, THRESHOLD, Detector
+from common.demo.inputs.sources import BoxSource, find_inputs, is_video
+from common.demo.outputs.record import JointReader
+from common.demo.people.predictor import Predictor
+from common.demo.video_run import video
 from common.demo.web.results import Results
 from common.demo.web.server import serve
-from common.device import devices
+from common.devices.gpus import devices
+from common.devices.wrap import wrap
 from common.errors import UserError, run_main
 from common.human_model import get_human_model
 from common.nets.fuse import prepare_for_inference
-from common.parallel import wrap
+from common.snapshot import checkpoint
+from common.snapshot import meta as snapshot_meta
 from data.codec import LixelCodec
 from data.files import read_regressor
 from data.joint_set import COCO, HUMAN36M
@@ -54,7 +55,7 @@ def main(argv=None):
     table = read_box_file(box_file) if box_file else None  # fails sooner than the network
     path = chosen_snapshot(args) if args.snapshot or args.test_epoch is not None else SNAPSHOT
     predictor = load_predictor(path, args.stage, args.left)
-    settings = run.Settings(
+    settings = image_run.Settings(
         output=Path(args.output) if args.output else Path(cfg.output_dir) / 'demo', snapshot=str(Path(path).resolve()),
         joints=joint_reader(predictor.human_model, args.joint_set), box_size_m=cfg.bbox_3d_size, focal=args.focal,
         princpt=args.princpt, root_depth=args.root_depth, smooth=args.smooth)
@@ -63,7 +64,7 @@ def main(argv=None):
     source = BoxSource(boxes, table, make_detector(args), args.bbox_format)
     if is_video(inputs[0]):
         return video(inputs[0], source, predictor, settings)
-    return run.pictures(inputs, source, predictor, settings)
+    return image_run.pictures(inputs, source, predictor, settings)
 
 
 def load_predictor(path, stage, left_hand):

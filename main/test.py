@@ -6,7 +6,7 @@
 if not __package__:
     import init_path  # noqa: F401
 
-from common import distributed
+from common.devices import processes
 from common.errors import run_main
 from main.cli import chosen_snapshot, configure, make_parser
 from main.config import cfg
@@ -23,7 +23,7 @@ def main(argv=None):
     try:
         Tester(cfg, chosen_snapshot(args), args.stage).test()
     finally:
-        distributed.close()
+        processes.close()
 
 
 if __name__ == '__main__':

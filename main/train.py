@@ -14,7 +14,7 @@ if not __package__:
 
 import torch
 
-from common import distributed
+from common.devices import processes
 from common.errors import UserError, run_main
 from main.cli import configure, make_parser
 from main.config import cfg
@@ -33,20 +33,20 @@ def main(argv=None):
     from common.base import Trainer  # after the GPUs are chosen
     try:
         finished = Trainer(cfg, args.snapshot).train()
-        if not finished and distributed.is_main():
+        if not finished and processes.is_main():
             print(f'stopped after a whole step; {resume_hint(sys.argv if argv is None else argv, args)}')
     except torch.OutOfMemoryError as error:
         raise UserError(f'{str(error).splitlines()[0]}: lower train_batch_size and raise grad_accum by the same factor '
                         'for the same total batch, or use amp=bf16') from error
     finally:
-        distributed.close()
+        processes.close()
 
 
 def resume_hint(argv, args):
     """'go on with: <command>' for a run started by `argv`; under torchrun on several machines each has its own."""
     words = [word for word in argv if word not in ('--snapshot', args.snapshot, f'--snapshot={args.snapshot}')]
     words += [] if '--continue' in words else ['--continue']
-    if not distributed.active():
+    if not processes.active():
         return f'go on with: {shlex.join(["python", *words])}'
     if int(os.environ.get('GROUP_WORLD_SIZE', 1)) > 1:
         return f'go on, on every machine with the options that torchrun had there: torchrun ... {shlex.join(words)}'

@@ -3,8 +3,9 @@ import cv2
 import numpy as np
 import torch
 
-from common import checkpoint, snapshot_meta
 from common.human_model import get_human_model
+from common.snapshot import checkpoint
+from common.snapshot import meta as snapshot_meta
 from main.model import get_model
 from tests.tiny import tiny_config
 

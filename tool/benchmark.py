@@ -21,10 +21,10 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from common.arguments import Parser, each_once, not_empty  # noqa: E402
-from common.device import devices  # noqa: E402
+from common.devices.gpus import devices  # noqa: E402
+from common.devices.wrap import autocast_dtype  # noqa: E402
 from common.errors import UserError, run_main  # noqa: E402
-from common.parallel import autocast_dtype  # noqa: E402
-from common.snapshot_meta import versions  # noqa: E402
+from common.snapshot.meta import versions  # noqa: E402
 from main.config import Config  # noqa: E402
 from main.config_check import check_train_batch  # noqa: E402
 from tool.bench.evaluation import measure_evaluation  # noqa: E402

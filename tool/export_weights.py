@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from common import checkpoint  # noqa: E402
 from common.arguments import Parser, not_empty  # noqa: E402
 from common.errors import UserError, run_main  # noqa: E402
+from common.snapshot import checkpoint  # noqa: E402
 
 
 def main(argv=None):

@@ -1,10 +1,10 @@
 """The demo's command-line options, and what excludes or needs what."""
 import re
 
-from common.demo.boxes import FORMATS, FULL
-from common.demo.detector import DETECTORS, THRESHOLD
-from common.demo.smoothing import METHODS
-from common.demo.sources import is_video
+from common.demo.inputs.boxes import FORMATS, FULL
+from common.demo.inputs.detector import DETECTORS, THRESHOLD
+from common.demo.inputs.sources import is_video
+from common.demo.people.smoothing import METHODS
 from common.errors import UserError
 
 JOINT_SETS = ('all', 'smpl', 'h36m', 'coco')

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from common.errors import UserError
-from common.human_model.model_file import read_arrays
+from common.files.arrays import read_arrays
 
 SHAPE_NUM = 10   # shape parameters in use; newer files have 300, of which these are the first
 GENDERS = ('neutral', 'male', 'female')

@@ -4,7 +4,7 @@ from torchvision.models import get_model_weights
 from torchvision.models.resnet import BasicBlock, Bottleneck
 
 from common.errors import UserError, one_line
-from common.utils import torch_file
+from common.files import torch_file
 
 LAYERS = {18: (BasicBlock, (2, 2, 2, 2)), 34: (BasicBlock, (3, 4, 6, 3)), 50: (Bottleneck, (3, 4, 6, 3)),
           101: (Bottleneck, (3, 4, 23, 3)), 152: (Bottleneck, (3, 8, 36, 3))}

@@ -6,11 +6,11 @@ import numpy as np
 from common import metrics
 from common.errors import UserError
 from common.utils.transforms import rigid_align
+from data.evaluation.mesh_errors import MM, mesh_errors
+from data.evaluation.report import save_result
 from data.files import read_coco, read_records
 from data.joint_set import MANO
 from data.mesh_dataset import MeshDataset
-from data.mesh_errors import MM, mesh_errors
-from data.report import save_result
 from data.sample import Camera, Fit, Sample
 
 TRUTH = ('evaluation_xyz.json', 'evaluation_verts.json')  # released later: joints and vertices of the test pictures

@@ -16,7 +16,8 @@ from pathlib import Path
 if __name__ == '__main__':
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from common import checkpoint, saver
+from common.snapshot import checkpoint
+from common.train import saver
 from tests.faults.running_child import read_losses, start, train
 
 SAVES = 0.7  # share of the kills that are aimed at a save

@@ -1,5 +1,5 @@
 """Files made to run code, to fill the memory or to keep the program busy for ever: refused in one line, in little
-memory. Body models as pickles: tests/test_hostile_files.py."""
+memory. Body models as pickles: tests/common/files/test_hostile_files.py."""
 import json
 import os
 import pickle
@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 import torch
 
-from common import checkpoint
-from common.demo.boxes import read_box_file
-from common.demo.images import read_image
+from common.demo.inputs.boxes import read_box_file
+from common.demo.inputs.images import read_image
 from common.errors import UserError
+from common.files.arrays import read_arrays
 from common.human_model import get_human_model
-from common.human_model.model_file import read_arrays
+from common.snapshot import checkpoint
 from common.utils.preprocessing import load_img
 from data.files import read_array, read_json
 from main.config import Config

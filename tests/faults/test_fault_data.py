@@ -113,7 +113,7 @@ PICTURE = 'data/imageFiles/walk_test_00/image_00000.png'
 
 @pytest.mark.parametrize('fault', [fault for fault in SPOIL if fault != 'jpeg'])  # a JPEG is a picture
 def test_picture(fault, open_set, data_dir):
-    """A test needs every picture. In a training it is replaced (tests/test_data_sanity.py)."""
+    """A test needs every picture. In a training it is replaced (tests/data/test_data_sanity.py)."""
     with spoiled(data_dir / 'PW3D' / PICTURE, fault) as path:
         if fault == 'truncated':  # OpenCV shows what there is, or nothing
             path.write_bytes(path.read_bytes()[:40])

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from common.demo.boxes import read_box_file
-from common.demo.detector import _read_weights
-from common.demo.images import read_image
-from common.demo.sources import Video
+from common.demo.inputs.boxes import read_box_file
+from common.demo.inputs.detector import _read_weights
+from common.demo.inputs.images import read_image
+from common.demo.inputs.sources import Video
 from common.errors import UserError
 from common.nets.resnet import ResNetBackbone
 from common.utils.preprocessing import load_img

@@ -4,9 +4,11 @@ import shutil
 import pytest
 import torch
 
-from common import checkpoint, random_state, snapshot_meta
 from common.errors import UserError
-from common.resume import Start, load_state, newest_snapshot
+from common.snapshot import checkpoint
+from common.snapshot import meta as snapshot_meta
+from common.train import random_state
+from common.train.start import Start, load_state, newest_snapshot
 from main import demo, test, train
 from main.config import Config
 from tests.demo_tools import write_snapshot

@@ -17,13 +17,15 @@ import pytest
 import torch
 from hypothesis import strategies as st
 
-from common import checkpoint, random_state, snapshot_meta
-from common.demo.boxes import check_box, read_box_file
-from common.device import parse_gpu_ids
+from common.demo.inputs.boxes import check_box, read_box_file
+from common.devices.gpus import parse_gpu_ids
 from common.errors import UserError
+from common.files.arrays import read_arrays
 from common.human_model import get_human_model, mano
-from common.human_model.model_file import read_arrays
 from common.human_model.model_spec import ARRAY_NAMES, load_model_file
+from common.snapshot import checkpoint
+from common.snapshot import meta as snapshot_meta
+from common.train import random_state
 from common.utils.preprocessing import load_img
 from main.config import Config
 from main.model import get_model

@@ -7,7 +7,8 @@ import time
 import pytest
 from tqdm import tqdm
 
-from common import base, monitor
+from common import base
+from common.train import monitor
 from tests.tiny import tiny_config, use_random_data
 
 

@@ -9,11 +9,13 @@ import resource
 import numpy as np
 import pytest
 
-from common import base, checkpoint, saver
+from common import base
 from common.errors import REFUSALS, UserError, run_main
-from common.logger import Appender, Logger
-from common.utils.whole_file import whole_file, write_text
-from data.report import save_overlay
+from common.files.whole import whole_file, write_text
+from common.snapshot import checkpoint
+from common.train import saver
+from common.train.logger import Appender, Logger
+from data.evaluation.report import save_overlay
 from data.sample import Camera
 from data.Synthetic.store import open_store
 from tests.faults.running_child import start, train

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from common import checkpoint
 from common.errors import UserError
-from common.utils import whole_file
+from common.files import whole
+from common.snapshot import checkpoint
 from data.Synthetic.store import PictureStore, open_store
 from tests.faults.running_child import read_losses, start, train
 from tests.faults.running_sigkill import campaign
@@ -41,7 +41,7 @@ def die_in_the_second_save(folder, moment):
         if last and moment == 'renamed':
             die()
 
-    torch.save, whole_file.os.replace = save, replace
+    torch.save, whole.os.replace = save, replace
     train(folder, 'lixel_epochs=3')
 
 

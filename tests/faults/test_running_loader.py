@@ -7,7 +7,7 @@ import pytest
 from torch.utils.data import Dataset
 
 from common.errors import UserError
-from common.loader import EpochView, Reader, TrainBatches, make_loader, shard
+from common.train.loader import EpochView, Reader, TrainBatches, make_loader, shard
 from tests.data_tools import copy_set
 from tests.faults.running_child import ranks, read_losses, start, train
 

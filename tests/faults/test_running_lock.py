@@ -10,7 +10,7 @@ import pytest
 
 from common import base
 from common.errors import UserError
-from common.lock import FolderLock
+from common.files.lock import FolderLock
 from tests.faults.running_child import ranks, slow, start, train
 from tests.tiny import tiny_config, use_random_data
 

@@ -4,7 +4,8 @@ import time
 
 import pytest
 
-from common import checkpoint, saver
+from common.snapshot import checkpoint
+from common.train import saver
 from tests.faults.running_child import ranks, read_losses, slow, train
 
 LONG = 'lixel_epochs=2'

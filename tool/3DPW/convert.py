@@ -24,9 +24,9 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 from common.arguments import Parser
 from common.errors import UserError, run_main
+from common.files.records import Record, to_array
+from common.files.safe_pickle import SafeUnpickler
 from common.human_model import get_human_model
-from common.human_model.records import Record, to_array
-from common.human_model.safe_pickle import SafeUnpickler
 from common.utils.transforms import cam2pixel
 from tool.conversion import move_fits, numbers, tight_box, write_json
 

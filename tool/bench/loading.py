@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 import torch
 
-from common.loader import EpochView, TrainBatches, make_loader
+from common.train.loader import EpochView, TrainBatches, make_loader
 from common.utils.joint_set import JointSet
 from common.utils.preprocessing import process_bbox
 from common.utils.transforms import cam2pixel

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from common.device import devices
+from common.devices.gpus import devices
 from tool.bench import network
 from tool.bench.network import INFERENCE, TRAINING
 from tool.bench.timing import Row

@@ -3,11 +3,11 @@ import torch
 from torch.nn import functional as F
 from torchvision.models import resnet50
 
+from common.devices.wrap import wrap
 from common.errors import UserError
 from common.human_model import get_human_model
 from common.nets.fuse import prepare_for_inference
-from common.optim import freeze_and_collect, make_optimizer
-from common.parallel import wrap
+from common.train.optim import freeze_and_collect, make_optimizer
 from data import files
 from main.model import get_model
 from tool.bench.timing import Row, alternate

@@ -6,8 +6,8 @@ import sys
 
 import torch
 
-from common import distributed
-from common.device import devices
+from common.devices import processes
+from common.devices.gpus import devices
 from common.errors import UserError
 from tool.bench.network import network_training
 from tool.bench.timing import Row, timed
@@ -64,13 +64,13 @@ def worker(cfg):
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[int(os.environ.get('LOCAL_RANK', 0)) % len(cores)]})
     used = devices()
-    distributed.init(used[0])
+    processes.init(used[0])
     step = network_training(cfg, used, step=True)
     step()
-    distributed.barrier()
+    processes.barrier()
     seconds = timed(step, STEPS, used[0])
-    images = cfg.train_batch_size * len(used) * distributed.world_size()
-    slowest = max(distributed.gather_objects(seconds) or [seconds])
-    if distributed.is_main():
+    images = cfg.train_batch_size * len(used) * processes.world_size()
+    slowest = max(processes.gather_objects(seconds) or [seconds])
+    if processes.is_main():
         print(MARK, images / slowest)
-    distributed.close()
+    processes.close()

@@ -7,10 +7,10 @@ from collections import OrderedDict
 
 import numpy as np
 
-from common.demo.boxes import check_box
-from common.demo.images import decode_image, encode_jpeg
-from common.demo.record import Origin, header, json_text, person_entry
-from common.demo.web.picture_size import picture_size
+from common.demo.inputs.boxes import check_box
+from common.demo.inputs.images import decode_image, encode_jpeg
+from common.demo.outputs.record import Origin, header, json_text, person_entry
+from common.demo.web.image_size import picture_size
 from common.errors import UserError
 from common.utils import vis
 

@@ -1,0 +1,1 @@
+"""What goes into the demo: images, videos and boxes."""

@@ -1,0 +1,1 @@
+"""GPUs, processes, and the wrappers that use several of them."""

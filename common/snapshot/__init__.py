@@ -1,0 +1,1 @@
+"""Snapshots: writing and reading them, and what they record."""

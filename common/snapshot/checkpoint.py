@@ -1,0 +1,136 @@
+"""Snapshots: `snapshot_<epoch>.pth.tar`, written whole or not at all and read without running code from the file.
+
+Keys: `epoch` (last complete one), `network` (state dict, every name with the prefix `module.` as the published files
+have it), `optimizer`, `meta` (what the network is, see common/snapshot/meta.py) and `state` (what an exact resume
+needs). The ending is historical: the file is no tar archive, PyTorch reads it as it is.
+"""
+import os
+import re
+from numbers import Real
+from pathlib import Path
+
+import torch
+
+from common.errors import UserError
+from common.files import torch_file
+from common.files.whole import whole_file
+from common.snapshot import meta as snapshot_meta
+
+PREFIX = 'module.'
+BODY_MODEL = 'human_model_layer.'  # body-model tensors in the published files
+STATE = {'step': int, 'step_size': int, 'samples': int, 'scaler': dict, 'random': dict}  # of an exact resume
+
+
+def snapshot_path(folder, epoch):
+    return Path(folder) / f'snapshot_{epoch}.pth.tar'
+
+
+def find_snapshots(folder):
+    """[(epoch, path)] of the snapshots in a folder, in numeric order."""
+    found = [(int(match[1]), path) for path in Path(folder).glob('snapshot_*.pth.tar')
+             if (match := re.fullmatch(r'snapshot_(\d+)\.pth\.tar', path.name))]
+    return sorted(found)
+
+
+def write(path, content):
+    """Save `content` whole or not at all. OSError: the disk is full, failing or read-only."""
+    with whole_file(path) as file:
+        torch.save(content, file)
+
+
+def prune(folder, keep, newest):
+    """Delete all but the last `keep` snapshots of a folder up to the epoch `newest` (0: keep all).
+
+    Those beyond it are of an earlier, longer run: counted in, they would push out the one just written.
+    """
+    mine = [path for epoch, path in find_snapshots(folder) if epoch <= newest]
+    for path in mine[:-keep] if keep else []:
+        path.unlink()
+
+
+def read(path):
+    """The content of a snapshot, tensors on the CPU, `epoch` an int. UserError: missing, or 'not a checkpoint:
+    <reason>'; all parts but `meta` (see common/snapshot/meta.py) are of the right kind after this."""
+    path = Path(path)
+    if not path.exists():
+        raise UserError(f'no snapshot {path}')
+    try:
+        content = torch_file.load(path)
+    except ValueError as error:
+        raise UserError(f'{path} is not a checkpoint: {error}') from error
+    if not isinstance(content, dict) or not isinstance(content.get('network'), dict):
+        raise UserError(f"{path} is not a checkpoint: it has no 'network'")
+    if 'epoch' not in content:
+        raise UserError(f"{path} is not a whole checkpoint: it has no 'epoch'")
+    fault = _fault(content)
+    if fault:
+        raise UserError(f'{path} is not a checkpoint: {fault}: it is damaged, take another one')
+    return {**content, 'epoch': int(content['epoch'])}
+
+
+def _fault(content):
+    """What is wrong with the parts of a snapshot, or None."""
+    for name, value in content['network'].items():
+        if not isinstance(name, str) or not isinstance(value, torch.Tensor):
+            return f"its 'network' has the entry {str(name)[:60]}, which is no tensor"
+    if not isinstance(content['epoch'], Real) or not -1 <= content['epoch'] < 10 ** 9:
+        return "its 'epoch' is no number of an epoch"
+    for name, kinds in (('optimizer', {}), ('state', STATE)):
+        part = content.get(name, {})
+        if not isinstance(part, dict):
+            return f"its '{name}' is no dictionary"
+        odd = [key for key, kind in kinds.items() if name in content and not isinstance(part.get(key), kind)]
+        if odd:
+            return f"its '{name}' has no proper {', '.join(odd)}"
+    return snapshot_meta.fault(content['meta']) if content.get('meta') else None
+
+
+def network_state(content):
+    """The state dict in a snapshot under the network's own names: no `module.` prefix, no body-model tensors."""
+    state = {name.removeprefix(PREFIX): value for name, value in content['network'].items()}
+    return {name: value for name, value in state.items() if not name.startswith(BODY_MODEL)}
+
+
+def load_network(model, content, path, regressor_optional=False):
+    """Fill `model` from a snapshot, strictly: every name, every shape. Half precision is widened.
+
+    Args:
+        regressor_optional: accept a file without `param_regressor.*` (lixel stage).
+    Raises:
+        UserError: the first few names that do not fit, or the first tensor with a NaN.
+    """
+    own, given = model.state_dict(), network_state(content)
+    if regressor_optional and not any(name.startswith('param_regressor.') for name in given):
+        given.update({name: value for name, value in own.items() if name.startswith('param_regressor.')})
+    faults = [f'missing {name}' for name in own if name not in given]
+    faults += [f'unexpected {name}' for name in given if name not in own]
+    faults += [f'{name} is {tuple(given[name].shape)}, the network has {tuple(own[name].shape)}'
+               for name in own if name in given and given[name].shape != own[name].shape]
+    if faults:
+        more = f' and {len(faults) - 3} more' if len(faults) > 3 else ''
+        raise UserError(f'{path} does not fit the network: {"; ".join(faults[:3])}{more}')
+    broken = next((name for name, value in given.items() if not value.isfinite().all()), None)
+    if broken:
+        raise UserError(f'{path}: {broken} has values that are not finite: its training diverged or the file is '
+                        'damaged; take another snapshot')
+    model.load_state_dict(given)
+
+
+def pack_network(model):
+    """The network's state dict as snapshots keep it: prefixed, on the CPU, in PyTorch's plain memory order."""
+    return {PREFIX + name: value.detach().to('cpu', copy=True).contiguous()
+            for name, value in model.state_dict().items()}
+
+
+def export_weights(source, target):
+    """Write a snapshot's network in half precision, without optimiser and resume state: for sharing, not resuming.
+
+    Biases and BatchNorm statistics stay as they are: they are few, and small variances do not fit half precision.
+    Folders of the machine it was trained on are left out of its recorded settings.
+    """
+    content = read(source)
+    network = {name: value.half() if value.ndim > 1 else value for name, value in content['network'].items()}
+    meta = dict(content.get('meta', {}))
+    if 'config' in meta:
+        meta['config'] = {k: v for k, v in meta['config'].items() if not (isinstance(v, str) and os.path.isabs(v))}
+    write(target, {'epoch': content['epoch'], 'network': network, 'meta': meta})

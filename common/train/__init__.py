@@ -1,0 +1,1 @@
+"""Training: what one run does from its start to its last snapshot."""

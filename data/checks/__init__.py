@@ -1,0 +1,1 @@
+"""Checks of samples while a data set is opened."""

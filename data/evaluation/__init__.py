@@ -1,0 +1,1 @@
+"""Testing: predictions to errors and a report."""

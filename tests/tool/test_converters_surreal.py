@@ -1,0 +1,72 @@
+"""The SURREAL converter: its bodies stand where the clip's joints are, in plain and in mirrored pictures."""
+import cv2
+import numpy as np
+import pytest
+from scipy.io import savemat
+from scipy.spatial.transform import Rotation
+
+from common.errors import UserError
+from common.human_model import get_human_model
+from common.utils.joint_set import SMPL
+from tests.raw_releases import load_converted, load_json, pixel_box, run_fit, run_model, write_body_models
+from tool.SURREAL import convert as surreal
+
+
+@pytest.fixture(scope='module')
+def model_dir(tmp_path_factory):
+    return write_body_models(tmp_path_factory.mktemp('models'))
+
+
+def write_clip(folder, body, mirrored, rng, frames=4):
+    """A clip whose camera is the published one (mirrored pictures) or its mirror image; joints in camera space."""
+    place = np.array([6., -1., .3])
+    heading = Rotation.from_euler('x', 90, degrees=True) * Rotation.from_euler('z', 40, degrees=True)
+    pose, shape = rng.normal(size=(frames, 72)) * .25, rng.normal(size=10)
+    joints = np.stack([run_model(body, p, shape, np.zeros(3))[1] for p in pose])
+    joints = heading.apply(joints.reshape(-1, 3)).reshape(joints.shape) + [0, -.8, 0]
+    to_camera = np.array([[0, 0, -1.], [0, 1, 0], [-1, 0, 0]])
+    camera = (joints - place) @ to_camera.T * ([1, 1, 1] if mirrored else [-1, 1, 1])
+    pixels = camera[..., :2] / camera[..., 2:] * 600 + [160, 120]
+    folder.mkdir(parents=True, exist_ok=True)
+    savemat(folder / 'clip_c0001_info.mat', dict(
+        pose=pose.T, shape=np.tile(shape[:, None], (1, frames)), joints3D=joints.transpose(2, 1, 0),
+        joints2D=pixels.transpose(2, 1, 0), camLoc=place[:, None], gender=np.ones((frames, 1), np.uint8)))
+    video = cv2.VideoWriter(str(folder / 'clip_c0001.mp4'), cv2.VideoWriter_fourcc(*'mp4v'), 10, (320, 240))
+    for i in range(frames):
+        video.write(np.full((240, 320, 3), 40 * i, np.uint8))
+    video.release()
+    return camera
+
+
+@pytest.mark.parametrize('mirrored', [False, True])
+def test_surreal_round_trip(tmp_path, model_dir, mirrored):
+    body = get_human_model('smpl', model_dir, 'male')
+    camera = write_clip(tmp_path / 'train/run0/walk', body, mirrored, np.random.default_rng(6))
+    surreal.main([str(tmp_path), '--split', 'train', '--every', '2', '--out', str(tmp_path / 'SURREAL/data'),
+                  '--human_model_dir', str(model_dir)])
+    content = load_json(tmp_path / 'SURREAL/data/SURREAL_train.json')
+    assert [image['frame_idx'] for image in content['images']] == [0, 2]
+    for image, annotation in zip(content['images'], content['annotations'], strict=True):
+        vertices, joints = run_fit(body, annotation['smpl_param'])
+        expected = camera[image['frame_idx']]
+        # in a mirrored picture the left hip is seen as a right one, and the body is only nearly symmetric
+        expected = expected[SMPL.flip_order()[:24]] if mirrored else expected
+        assert np.linalg.norm(joints - expected, axis=1).mean() < (.01 if mirrored else 1e-4)
+        assert np.allclose(annotation['bbox'], pixel_box(vertices, 600, [160, 120], 320, 240), atol=.05)
+        assert annotation['smpl_param']['gender'] == 'male'
+        picture = cv2.imread(str(tmp_path / 'SURREAL/data/imageFiles' / image['sequence'] / image['file_name']))
+        assert abs(picture.mean() - 40 * image['frame_idx']) < 4
+    dataset = load_converted('SURREAL', 'train', tmp_path, model_dir)
+    inputs, targets, meta_info = dataset.get_item(1, None)
+    assert inputs['img'].max() > .2 and meta_info['is_valid_fit'] == 1 and meta_info['fit_mesh_trunc'].mean() > .9
+
+
+def test_surreal_leaves_out_what_it_cannot_explain(tmp_path, model_dir):
+    body = get_human_model('smpl', model_dir, 'female')  # the file says male
+    write_clip(tmp_path / 'val/run0/walk', body, False, np.random.default_rng(7))
+    arguments = [str(tmp_path), '--split', 'val', '--out', str(tmp_path / 'out'), '--human_model_dir', str(model_dir)]
+    with pytest.raises(UserError, match='none of the 1 clips'):
+        surreal.main(arguments)
+    (tmp_path / 'val/run0/walk/clip_c0001_info.mat').write_bytes(b'nothing')
+    with pytest.raises(UserError, match='clip_c0001_info.mat'):
+        surreal.main(arguments)
