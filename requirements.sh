@@ -68,7 +68,7 @@ SELECT
 )"
 mapfile -t packages <<< "$wanted"
 if [ "${1:-}" = test ]; then
-    mapfile -t -O "${#packages[@]}" packages < <(grep -v '^-r' "$here/requirements-test.txt")
+    mapfile -t -O "${#packages[@]}" packages < <(cat "$here/requirements-test.txt")
 fi
 "$python" -m pip install "${packages[@]}"
 echo "done. Try: python main/demo.py"
