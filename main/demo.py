@@ -12,6 +12,8 @@ For each picture it writes a folder output/demo/<name>/ with overlays (rendered_
 import sys
 from pathlib import Path
 
+import numpy as np
+
 if not __package__:
     import init_path  # noqa: F401
 
@@ -27,7 +29,7 @@ from common.demo.web.server import serve
 from common.devices.gpus import devices
 from common.devices.wrap import wrap
 from common.errors import UserError, run_main
-from common.human_model import get_human_model
+from common.human_model import HumanModel, get_human_model
 from common.nets.fuse import prepare_for_inference
 from common.snapshot import checkpoint
 from common.snapshot import meta as snapshot_meta
@@ -59,6 +61,8 @@ def main(argv=None):
         output=Path(args.output) if args.output else Path(cfg.output_dir) / 'demo', snapshot=str(Path(path).resolve()),
         joints=joint_reader(predictor.human_model, args.joint_set), box_size_m=cfg.bbox_3d_size, focal=args.focal,
         princpt=args.princpt, root_depth=args.root_depth, smooth=args.smooth)
+    if args.placement == 'original':
+        settings.root_row = root_row(predictor.human_model)
     if args.serve:
         return serve(Results(predictor, settings), options.PORT if args.port is None else args.port)
     source = BoxSource(boxes, table, make_detector(args), args.bbox_format)
@@ -96,6 +100,11 @@ def make_detector(args):
         raise UserError('--detect finds people, not hands: give boxes of the hands with --bbox x y w h')
     threshold = THRESHOLD if args.detector_threshold is None else args.detector_threshold
     return Detector(args.detector or DETECTORS[0], args.detector_weights, threshold, device=devices()[0])
+
+
+def root_row(human_model: HumanModel) -> np.ndarray:
+    """The (V,) row of a body model's joint regressor that gives its root joint."""
+    return human_model.joint_regressor[human_model.root_joint_idx].cpu().numpy()
 
 
 def joint_reader(human_model, name):

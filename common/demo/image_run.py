@@ -21,6 +21,7 @@ class Settings:
 
     box_size_m: side (metres) of the cube around a person. focal (1 or 2 numbers), princpt (2): pixels, None if not
     given. root_depth: metres, one number for all or one per person; None: estimated. smooth: None or a method.
+    root_row (V,): row of the joint regressor that gives the root joint, for the original's placement; None: fitted.
     """
     output: Path
     snapshot: str
@@ -30,6 +31,7 @@ class Settings:
     princpt: list | None = None
     root_depth: list | None = None
     smooth: str | None = None
+    root_row: np.ndarray | None = None
 
     def __post_init__(self):
         if self.focal is not None:
@@ -37,10 +39,10 @@ class Settings:
         for depth in self.root_depth or [None]:
             check_camera(self.focal, self.princpt, depth, self.box_size_m)
 
-    def root_depths(self, count):
+    def root_depths(self, count: int) -> list[float | None]:
         """One depth (metres) or None for each of `count` people. UserError if other numbers of them were given."""
         if self.root_depth is None:
-            return None
+            return [None] * count
         if len(self.root_depth) not in (1, count):
             raise UserError(f'--root_depth has {len(self.root_depth)} numbers for {count} people: give one, or one '
                             'for each')
@@ -50,9 +52,11 @@ class Settings:
         """Predictions of one picture of `size` (height, width) -> its Camera (chosen unless given), list of Person."""
         depths = self.root_depths(len(predictions))
         if camera is None:
-            camera = choose_camera(predictions, size, self.box_size_m, self.focal, self.princpt, depths)
-        depths = depths or [None] * len(predictions)
-        return camera, [place(p, camera, self.box_size_m, d) for p, d in zip(predictions, depths, strict=True)]
+            camera = choose_camera(predictions, size, self.focal, self.princpt)
+        people = []
+        for prediction, depth in zip(predictions, depths, strict=True):
+            people.append(place(prediction, camera, self.box_size_m, depth, self.root_row))
+        return camera, people
 
 
 def origin_of(path, size, people, predictor, settings):

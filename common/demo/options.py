@@ -7,6 +7,7 @@ from common.demo.inputs.sources import is_video
 from common.demo.people.smoothing import METHODS
 from common.errors import UserError
 
+PLACEMENTS = ('fitted', 'original')
 JOINT_SETS = ('all', 'smpl', 'h36m', 'coco')
 PORT = 8765
 EXAMPLE = 'python main/demo.py --input photo.jpg --bbox 120 40 210 480'
@@ -33,6 +34,8 @@ def add_options(parser):
     add('--focal', nargs='+', type=float, metavar='F', help='focal length in pixels: f, or fx fy (default: 1500)')
     add('--princpt', nargs=2, type=float, metavar=('CX', 'CY'), help='principal point in pixels (default: centre)')
     add('--root_depth', nargs='+', type=float, metavar='Z', help='metres from camera to root joint: one, or one each')
+    add('--placement', choices=PLACEMENTS, default='fitted', help='how the parametric mesh gets onto the lixel mesh '
+        '(default: fitted); original: by its root joint alone, as in the original demo')
     add('--joint_set', choices=JOINT_SETS, default='all', help='joints in the record (default: all of the body model)')
     add('--left', action='store_true', help='left hands, by the network for right hands')
     add('--smooth', choices=METHODS, help='smooth a video over time')
@@ -86,6 +89,8 @@ def check_options(args):
     for name in there(*NEEDS):
         if not there(*NEEDS[name]):
             raise UserError(f'--{name} needs --{" or --".join(NEEDS[name])}')
+    if args.placement == 'original' and args.root_depth is None:
+        raise UserError('--placement original needs --root_depth: the original has no other source of the depth')
     if args.input is not None and not given:
         raise UserError(f'where are the people in {args.input}? Give boxes, as in: {EXAMPLE} (or --bbox_file FILE, '
                         '--detect, or --bbox full for the whole picture)')

@@ -5,12 +5,12 @@ f = (fx, fy) and principal point c, a vertex (X, Y, Z) moved by T = (Tx, Ty, Tz)
 
     fx Tx - (ux - cx) Tz = (ux - cx) Z - fx X        and the same in y,
 
-which is linear in T: no depth network is needed. With a known Tz and an unknown focal length f = fx = fy the same
-equations, f X + (f Tx) = (ux - cx) (Z + Tz), are linear in f, f Tx and f Ty.
+which is linear in T: no depth network is needed.
 """
 import numpy as np
 
 from common.errors import UserError
+from common.utils.transforms import pixel2cam
 
 DEFAULT_FOCAL = 1500.  # pixels; the normalised focal length of the paper's experiments
 FOCAL_RANGE = 1., 1e6  # pixels; beyond, float32 coordinates lose their meaning
@@ -39,21 +39,21 @@ def fit_translation(points, pixels, focal, princpt, depth=None):
     return translation if rank == 3 and translation[2] > 0 else None
 
 
-def fit_focal(points, pixels, princpt, depth):
-    """Focal length (pixels) for which `points` (V, 3), root-relative metres with their root `depth` metres away, can
-    be moved sideways onto `pixels` (V, 2); None if there is no positive one."""
-    points, offset = np.asarray(points, np.float64), np.asarray(pixels, np.float64) - princpt
-    if not (np.isfinite(points).all() and np.isfinite(offset).all()):
-        return None
-    centred = points[:, :2] - points[:, :2].mean(0)
-    right = offset * (points[:, 2:] + depth)
-    focal = (centred * (right - right.mean(0))).sum() / max((centred ** 2).sum(), 1e-12)
-    return focal if focal > 0 else None
+def root_on_pixel(root_row: np.ndarray, pixels: np.ndarray, focal: np.ndarray, princpt: np.ndarray,
+                  depth: float) -> np.ndarray:
+    """Where the original's demo puts the root joint of the parametric mesh: on the lixel mesh's root pixel.
 
-
-def focal_from_box(crop_box, depth, box_size_m):
-    """Focal length (pixels) at which a square of `box_size_m` metres at `depth` metres fills the crop box's area."""
-    return float(depth * np.sqrt(crop_box[2] * crop_box[3]) / box_size_m)
+    Args:
+        root_row: (V,) row of the joint regressor that gives the root joint.
+        pixels: (V, 2) lixel mesh in the image, pixels.
+        focal: (2,) pixels.
+        princpt: (2,) pixels.
+        depth: of the root joint, metres.
+    Returns:
+        (3,) root joint in camera space, metres.
+    """
+    root_img = np.append(root_row @ pixels, depth)
+    return pixel2cam(root_img, focal, princpt)
 
 
 def check_camera(focal, princpt, root_depth, box_size_m):

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from common.demo.people.placement import DEFAULT_FOCAL, MIN_DEPTH_PARTS, fit_focal, fit_translation, focal_from_box
+from common.demo.people.placement import DEFAULT_FOCAL, MIN_DEPTH_PARTS, fit_translation, root_on_pixel
 from common.utils.transforms import depth_from_box, pixel2cam
 
 DEPTH_RATIO = 4  # a fitted depth this many times off the box's depth comes from a failed fit
@@ -52,51 +52,68 @@ class Person(Prediction):
     trans: np.ndarray | None = None
 
 
-def choose_camera(predictions, size, box_size_m, focal=None, princpt=None, root_depths=None):
-    """The picture's camera. size (height, width) pixels; focal (2,), princpt (2,) pixels: None if not given.
+def choose_camera(predictions: list[Prediction], size: tuple[int, int], focal: np.ndarray | None = None,
+                  princpt: np.ndarray | None = None) -> Camera:
+    """The camera of one image.
 
-    Without a focal length it is 1500 pixels, or, where the root depths (one per person, metres) are given, the one
-    that lets meshes of that distance fit the picture.
+    Args:
+        predictions: of the people in the image.
+        size: (height, width) of the image, pixels.
+        focal: (2,) pixels, or None: 1500, whatever is known of the depths.
+        princpt: (2,) pixels, or None: the middle of the image.
     """
-    mirrored = bool(predictions) and predictions[0].mirrored
     if princpt is None:
-        princpt = (size[1] - 1 - size[1] / 2 if mirrored else size[1] / 2, size[0] / 2)
+        princpt = np.array([size[1] / 2, size[0] / 2])
+        if predictions and predictions[0].mirrored:
+            princpt[0] = size[1] - 1 - princpt[0]
     princpt = np.array(princpt, np.float64)
-    if focal is not None:
-        return Camera(np.array(focal, np.float64), princpt, 'given')
-    if root_depths is None or not predictions:
+    if focal is None:
         return Camera(np.full(2, DEFAULT_FOCAL), princpt, 'default')
-    found = []
-    for person, depth in zip(predictions, root_depths, strict=True):
-        by_box = focal_from_box(person.crop_bbox, depth, box_size_m)
-        fitted = None if person.mesh_cam is None else fit_focal(person.mesh_cam, person.mesh_img[:, :2], princpt, depth)
-        found.append(fitted if fitted and 1 / DEPTH_RATIO < fitted / by_box < DEPTH_RATIO else by_box)
-    return Camera(np.full(2, float(np.median(found))), princpt, 'fitted to the given root depth')
+    return Camera(np.array(focal, np.float64), princpt, 'given')
 
 
-def place(prediction, camera, box_size_m, root_depth=None):
-    """Prediction -> Person: depth (`root_depth` metres, or estimated), both meshes in camera space, translation."""
-    focal, princpt = camera.focal, camera.princpt
-    mesh_cam, pixels = prediction.mesh_cam, prediction.mesh_img[:, :2]
+def place(prediction: Prediction, camera: Camera, box_size_m: float, root_depth: float | None = None,
+          root_row: np.ndarray | None = None) -> Person:
+    """Put a prediction into the camera frame: depth, both meshes in camera space, translation.
+
+    Args:
+        prediction: the network's answer.
+        camera: of the image.
+        box_size_m: side of the cube around a person, metres.
+        root_depth: of the root joint, metres; None: estimated.
+        root_row: (V,) row of the joint regressor that gives the root joint: the parametric mesh's root is put on the
+            lixel mesh's root pixel, as in the original's demo. None: the whole mesh is fitted to the lixel mesh.
+    """
+    focal = camera.focal
+    princpt = camera.princpt
+    mesh_cam = prediction.mesh_cam
+    pixels = prediction.mesh_img[:, :2]
     by_box = depth_from_box(prediction.crop_bbox, focal, box_size_m)
-    root, source = None, 'given'
+    root = None
+    source = 'given'
     if root_depth is None and mesh_cam is not None:
-        root, source = fit_translation(mesh_cam, pixels, focal, princpt), 'fit of the parametric mesh'
+        root = fit_translation(mesh_cam, pixels, focal, princpt)
+        source = 'fit of the parametric mesh'
         if root is None or not 1 / DEPTH_RATIO < root[2] / by_box < DEPTH_RATIO:
             root = None
     if root is not None:
         root_depth = float(root[2])
     elif root_depth is None:
-        root_depth, source = by_box, 'box area'
+        root_depth = by_box
+        source = 'box area'
     nearest = MIN_DEPTH_PARTS * box_size_m - float(prediction.mesh_img[:, 2].min())
     if mesh_cam is not None:
         nearest = max(nearest, MIN_DEPTH_PARTS * box_size_m - float(mesh_cam[:, 2].min()))
     if root_depth < nearest:  # the whole mesh has to lie in front of the camera
-        root_depth, root, source = nearest, None, source + ', raised to keep the mesh in front of the camera'
+        root_depth = nearest
+        root = None
+        source += ', raised to keep the mesh in front of the camera'
     person = Person(**vars(prediction), root_depth=root_depth, depth_source=source)
     person.lixel_cam = pixel2cam(prediction.mesh_img + [0, 0, root_depth], focal, princpt).astype(np.float32)
     if mesh_cam is not None:
-        if root is None:
+        if root_row is not None:
+            root = root_on_pixel(root_row, pixels, focal, princpt, root_depth)
+        elif root is None:
             root = fit_translation(mesh_cam, pixels, focal, princpt, depth=root_depth)
         person.param_cam = (mesh_cam + root).astype(np.float32)
         person.trans = root * ([-1, 1, 1] if prediction.mirrored else 1) - prediction.model_root

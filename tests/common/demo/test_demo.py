@@ -93,8 +93,7 @@ def test_lixel_pixels_do_not_depend_on_the_camera(demo, tmp_path):
         camera.append((result['focal'].tolist(), float(result['root_depth'][0])))
     np.testing.assert_allclose(pixels[1:], np.broadcast_to(pixels[0], np.shape(pixels[1:])), atol=0.1)
     assert camera[1][0] == [500, 500] and camera[2][0] == [5000, 4000] and camera[6] == ([900, 900], 4)
-    assert camera[3][1] == 5 and camera[4][1] == 12
-    assert camera[4][0][0] / camera[3][0][0] == pytest.approx(12 / 5, rel=0.3)
+    assert camera[3] == ([1500, 1500], 5) and camera[4] == ([1500, 1500], 12)  # a depth changes no focal length
 
 
 def test_several_people_have_folders_of_their_own(demo, tmp_path):

@@ -59,6 +59,11 @@ def test_formats_and_filters_that_would_do_nothing(photo):
     assert 'from 0 to 1' in complaint('--input', photo, '--detect', '--detector_threshold', 'nan')
 
 
+def test_the_original_placement_needs_a_depth(photo):
+    told = complaint('--input', photo, '--bbox', 'full', '--placement', 'original')
+    assert told == '--placement original needs --root_depth: the original has no other source of the depth'
+
+
 @pytest.mark.parametrize('words', [
     '--input a.jpg', '--bbox full', '--bbox_format xyxy', '--bbox_file a', '--detect', '--smooth gaussian',
     '--output out'])

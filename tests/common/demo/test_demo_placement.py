@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from common.demo.people.placement import check_camera, fit_focal, fit_translation
+from common.demo.people.placement import check_camera, fit_translation
 from common.demo.people.prediction import Prediction, choose_camera, place
 from common.errors import UserError
 from common.utils.transforms import cam2pixel, depth_from_box
@@ -29,8 +29,6 @@ def test_fit_finds_the_translation():
         np.testing.assert_allclose(fit_translation(POINTS, pixels, focal, (400, 300)), [0.4, -0.2, 8], atol=1e-9)
         np.testing.assert_allclose(fit_translation(POINTS, pixels, focal, (400, 300), depth=8.), [0.4, -0.2, 8],
                                    atol=1e-9)
-    pixels = cam2pixel(POINTS + [0.4, -0.2, 8], (900, 900), (400, 300))[:, :2]
-    assert fit_focal(POINTS, pixels, (400, 300), 8.) == pytest.approx(900)
 
 
 def test_fit_bears_noise():
@@ -43,7 +41,6 @@ def test_fit_bears_noise():
 def test_degenerate_input_has_no_fit():
     assert fit_translation(POINTS * 0, np.full((300, 2), 5.), (1500, 1500), (400, 300)) is None
     assert fit_translation(POINTS * np.nan, POINTS[:, :2], (1500, 1500), (400, 300)) is None
-    assert fit_focal(POINTS, -POINTS[:, :2], (0, 0), 8.) is None
 
 
 @pytest.mark.parametrize('focal', [500, 1500, 5000])
@@ -51,7 +48,7 @@ def test_degenerate_input_has_no_fit():
 def test_lixel_mesh_keeps_its_pixels(focal, depth):
     """Whatever is said of the camera, the lixel mesh is seen where the network put it."""
     person = prediction(noise=5.)
-    camera = choose_camera([person], SIZE, 2., (focal, focal), None, None)
+    camera = choose_camera([person], SIZE, (focal, focal))
     placed = place(person, camera, 2., depth)
     pixels = cam2pixel(placed.lixel_cam, camera.focal, camera.princpt)[:, :2]
     np.testing.assert_allclose(pixels, person.mesh_img[:, :2], atol=0.01)
@@ -61,33 +58,32 @@ def test_lixel_mesh_keeps_its_pixels(focal, depth):
 @pytest.mark.parametrize('focal', [500, 1500, 5000])
 def test_param_mesh_covers_the_box(focal):
     person = prediction()
-    camera = choose_camera([person], SIZE, 2., (focal, focal))
+    camera = choose_camera([person], SIZE, (focal, focal))
     y = cam2pixel(place(person, camera, 2.).param_cam, camera.focal, camera.princpt)[:, 1]
     assert np.ptp(y) == pytest.approx(person.bbox[3], rel=0.05)
 
 
 @pytest.mark.parametrize('depth', [4., 11.])
-def test_given_depth_without_focal_length_fits_the_focal_length(depth):
+def test_given_depth_changes_no_focal_length(depth: float) -> None:
     person = prediction()
-    camera = choose_camera([person], SIZE, 2., None, None, [depth])
+    camera = choose_camera([person], SIZE)
     placed = place(person, camera, 2., depth)
-    assert 'fitted' in camera.focal_source and placed.depth_source == 'given'
+    assert camera.focal.tolist() == [1500, 1500] and camera.focal_source == 'default'
+    assert placed.depth_source == 'given'
     assert placed.root_depth == placed.trans[2] + person.model_root[2] == depth
-    y = cam2pixel(placed.param_cam, camera.focal, camera.princpt)[:, 1]
-    assert np.ptp(y) == pytest.approx(person.bbox[3], rel=0.05)
 
 
 def test_two_focal_lengths_and_depths():
     """Twice the focal length is twice the depth, up to perspective."""
     person = prediction()
-    near, far = (place(person, choose_camera([person], SIZE, 2., (f, f)), 2.).root_depth for f in (1500, 3000))
+    near, far = (place(person, choose_camera([person], SIZE, (f, f)), 2.).root_depth for f in (1500, 3000))
     assert far / near == pytest.approx(2, rel=0.05)
 
 
 def test_without_parametric_mesh_the_box_decides():
     person = prediction()
     person.pose = person.betas = person.mesh_cam = person.model_root = None
-    placed = place(person, choose_camera([person], SIZE, 2.), 2.)
+    placed = place(person, choose_camera([person], SIZE), 2.)
     assert placed.depth_source == 'box area' and placed.param_cam is None
     assert placed.root_depth == depth_from_box(person.crop_bbox, (1500, 1500), 2.)
 
@@ -95,7 +91,7 @@ def test_without_parametric_mesh_the_box_decides():
 def test_failed_fit_falls_back_to_the_box():
     person = prediction()
     person.mesh_img[:, :2] = person.mesh_img[:, :2].mean(0)  # all vertices on one pixel: no depth in them
-    placed = place(person, choose_camera([person], SIZE, 2.), 2.)
+    placed = place(person, choose_camera([person], SIZE), 2.)
     assert placed.depth_source == 'box area' and np.isfinite(placed.trans).all()
 
 
@@ -103,20 +99,22 @@ def test_mesh_stays_in_front_of_the_camera():
     """A box much larger than the focal length: the depth by its area would put half the mesh behind the camera."""
     person = prediction()
     person.crop_bbox = np.array([0, 0, 9000, 9000])
-    camera = choose_camera([person], SIZE, 2., (300, 300))
+    camera = choose_camera([person], SIZE, (300, 300))
     person.mesh_cam = None
     placed = place(person, camera, 2.)
     assert placed.lixel_cam[:, 2].min() > 0.09 and 'raised' in placed.depth_source
 
 
-def test_translation_reproduces_the_mesh():
+@pytest.mark.parametrize('depth, root_row', [(None, None), (6., None), (6., np.full(300, 1 / 300))])
+def test_translation_reproduces_the_mesh(depth: float | None, root_row: np.ndarray | None) -> None:
     model_mesh = POINTS + prediction().model_root  # a body model's mesh has its root joint at model_root
-    placed = place(prediction(), choose_camera([prediction()], SIZE, 2.), 2.)
+    placed = place(prediction(), choose_camera([prediction()], SIZE), 2., depth, root_row)
     np.testing.assert_allclose(model_mesh + placed.trans, placed.param_cam, atol=1e-6)
     left = prediction(mirrored=True)
-    placed = place(left, choose_camera([left], SIZE, 2.), 2.)
+    placed = place(left, choose_camera([left], SIZE), 2., depth, root_row)
     mirror = np.array([-1, 1, 1])
-    np.testing.assert_allclose((POINTS * mirror + left.model_root + placed.trans) * mirror, placed.param_cam, atol=1e-6)
+    mirrored_mesh = (POINTS * mirror + left.model_root + placed.trans) * mirror
+    np.testing.assert_allclose(mirrored_mesh, placed.param_cam, atol=1e-6)
 
 
 def test_wrong_cameras():
