@@ -102,8 +102,8 @@ def test_two_processes_train_and_test_like_one(tmp_path, monkeypatch):
     phases = {'pose_epochs': 1, 'lixel_epochs': 2, 'lr': 1e-4}
     train_here(one, train_batch_size=4, **phases)
     tiny = settings_file(two, train_batch_size=2, **phases)
-    program = ROOT / 'tests' / 'common' / 'train' / 'train_with_fixed_batchnorm.py'
-    text = run([*TORCHRUN, str(program), '--gpu', 'cpu', '--cfg', tiny])
+    script = ROOT / 'tests' / 'common' / 'train' / 'train_with_fixed_batchnorm.py'
+    text = run([*TORCHRUN, str(script), '--gpu', 'cpu', '--cfg', tiny])
     assert '2 per device x 2 devices x 1 accumulated = 4 samples per step, 5 steps per epoch' in text
     ours, theirs = read_losses(one), read_losses(two)
     assert [row[:2] for row in ours] == [row[:2] for row in theirs] == [

@@ -42,7 +42,7 @@ def test_reading_is_counted_per_step(monkeypatch):
 def test_the_first_process_shows_the_gpus_of_all(monkeypatch):
     lines = []
     logger = SimpleNamespace(info=lines.append, row=lambda values: None)
-    monkeypatch.setattr(monitor.distributed, 'gather_objects', lambda text: [text, 'gpu1 80% 3.0GB'])
+    monkeypatch.setattr(monitor.processes, 'gather_objects', lambda text: [text, 'gpu1 80% 3.0GB'])
     monkeypatch.setattr(monitor, 'load_report', lambda: 'gpu0 90% 3.0GB')
     with monitor.Monitor(logger, 0, 1, 0, 1, 1) as watch:
         watch.step_done(0, 1e-4, {'joint_fit': torch.tensor(2.)})
