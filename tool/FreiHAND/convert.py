@@ -49,9 +49,9 @@ def convert_mean_pose(pose, mean, add):
 
 
 def camera(intrinsics):
-    """`cam_param` of the JSON files from a 3x3 camera matrix."""
+    """`cam_param` of the JSON files from a 3x3 camera matrix: FreiHAND's world is the camera's space."""
     k = np.asarray(intrinsics, np.float64)
-    return dict(R=np.eye(3).tolist(), t=[0., 0., 0.], focal=numbers(k[[0, 1], [0, 1]]), princpt=numbers(k[:2, 2]))
+    return dict(focal=numbers(k[[0, 1], [0, 1]]), princpt=numbers(k[:2, 2]))
 
 
 @torch.no_grad()
