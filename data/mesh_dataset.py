@@ -16,7 +16,7 @@ from data.boxes import Boxes
 from data.checks.load_check import MISSING, LoadCheck
 from data.codec import LixelCodec
 from data.dataset import PackedList, sample_rng
-from data.evaluation.evaluation import MeshEvaluation
+from data.evaluation.mesh_evaluation import MeshEvaluation
 from data.joint_set import COCO, HUMAN36M
 from data.target import FitCheck, TargetRules, build_targets, place_fit
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import numpy as np
 
-from common.errors import UserError, shown
+from common.errors import shown
 from common.utils.preprocessing import process_bbox, to_xywh
 from data.files import read_records
 from data.records import Record

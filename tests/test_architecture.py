@@ -13,10 +13,10 @@ DISTRIBUTIONS = {'cv2': 'opencv-python-headless', 'yaml': 'pyyaml'}
 OPTIONAL = {'pynvml', 'matplotlib', 'fontTools'}  # asked for by `optional_import`, or within a tool that says so
 # folder -> what of this project it may import (and, where given, the only libraries)
 RULES = {
-    'common/nets': (('common.nets', 'common.errors', 'common.utils'), LIBRARIES),
+    'common/nets': (('common.nets', 'common.errors', 'common.files', 'common.utils'), LIBRARIES),
     'common/utils': (('common.utils', 'common.errors', 'common.human_model'), LIBRARIES),
-    'common/human_model': (('common.human_model', 'common.errors', 'common.utils'), LIBRARIES),
-    'data': (('data', 'common.utils', 'common.metrics', 'common.errors', 'common.human_model'), None),
+    'common/human_model': (('common.human_model', 'common.errors', 'common.files', 'common.utils'), LIBRARIES),
+    'data': (('data', 'common.utils', 'common.metrics', 'common.errors', 'common.files', 'common.human_model'), None),
 }
 SOURCES = sorted(path for folder in ('common', 'data', 'main', 'tool') for path in (ROOT / folder).rglob('*.py')
                  if '/samples/' not in str(path))
