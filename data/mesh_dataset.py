@@ -44,8 +44,8 @@ class MeshDataset(MeshEvaluation, Dataset):
     rootnet       None, or (file under the data set's folder, key, metres per unit) of test boxes and root depths
 
     It may override `load_image(sample)`, to make pictures instead of reading them, and `make_samples()`, to hand out
-    samples from a lazy sequence instead of a packed list. load() has `self.folder`, `self.boxes` (data/boxes.py) and
-    the functions of data/files.py at hand, and may set `self.protocol`, a text for the test report.
+    samples from a lazy sequence instead of a packed list. load() has `self.folder`, `self.boxes` (data/boxes.py),
+    data/files.py and data/records.py at hand, and may set `self.protocol`, a text for the test report.
 
     `data[i]` is (inputs, targets, meta_info), dictionaries of float32 arrays: in training `img` (3, height, width) in
     0..1 and what `build_targets` lists; else `img`, the target `fit_mesh_coord_cam` (V, 3) metres in camera space

@@ -1,5 +1,5 @@
-"""Records of annotation files. A field is looked at when it is used, and what is wrong with it is named with its record:
-a field that nobody uses may be absent."""
+"""Records of annotation files. A field is looked at when it is used, and what is wrong with it is named with its
+record; a field that nobody uses may be absent."""
 import math
 from collections.abc import Iterator
 from pathlib import Path

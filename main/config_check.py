@@ -19,10 +19,12 @@ NOT_NEGATIVE = ('num_thread', 'seed', 'keep_snapshots', 'snapshot_every', 'pose_
                 'max_missing_images')
 BELOW_ONE = ('aug_scale', 'aug_color')  # a box or a colour may shrink, but not to nothing
 # Beyond these a run would not fail but fill the memory, or never end; the published settings are far from them.
-LARGEST = {'resnet_width': 512, 'head_width': 4096, 'synthetic_img_size': 4096, 'synthetic_train_size': 10 ** 9,
-           'synthetic_test_size': 10 ** 9, 'synthetic_occlusion': 1, 'max_missing_images': 1,
-           'synthetic_max_heading': 180, 'num_thread': 1024, 'seed': 2 ** 63 - 1, 'train_batch_size': 10 ** 6, 'test_batch_size': 10 ** 6, 'grad_accum': 10 ** 6,
-           'lixel_epochs': 10 ** 6, 'param_epochs': 10 ** 6, 'end_epoch': 10 ** 6, 'warmup_iters': 10 ** 9}
+LARGEST = {'resnet_width': 512, 'head_width': 4096, 'synthetic_img_size': 4096,
+           'synthetic_train_size': 10 ** 9, 'synthetic_test_size': 10 ** 9,
+           'synthetic_occlusion': 1, 'max_missing_images': 1, 'synthetic_max_heading': 180,
+           'num_thread': 1024, 'seed': 2 ** 63 - 1, 'train_batch_size': 10 ** 6,
+           'test_batch_size': 10 ** 6, 'grad_accum': 10 ** 6, 'lixel_epochs': 10 ** 6,
+           'param_epochs': 10 ** 6, 'end_epoch': 10 ** 6, 'warmup_iters': 10 ** 9}
 LARGEST_INPUT, LARGEST_DEPTH = 4096, 1024  # pixels, lixels
 SMALLEST_PICTURE = 32  # pixels; on less there is no room to draw a person
 FOLDERS = ('data_dir', 'human_model_dir', 'output_dir')

@@ -1,5 +1,5 @@
-"""Records of the data sets' files that are laid out in another way, not finite, or in other units: one line that names the
-file and the record, or masked and counted."""
+"""Records of the data sets' files that are laid out in another way, not finite, or in other units: one line that names
+the file and the record, or masked and counted."""
 import copy
 import json
 
@@ -98,17 +98,23 @@ CHANGES = {
                       r'smpl_param.json: annotation \d+ has a pose that is not an array of numbers'),
     'fit is a number': ('MuCo', 'train', 'data/smpl_param.json', lambda c: dict.fromkeys(c, 5),
                         r'smpl_param.json: annotation \d+ is not a dictionary'),
-    'empty fit': ('MSCOCO', 'train', FITS, put('104', value={}), 'smplifyx_train.json: annotation 104 has no smpl_param'),
-    'empty parameters': ('MSCOCO', 'train', FITS, put('104', 'smpl_param', value={}), 'annotation 104: smpl_param has no pose'),
-    'empty camera': ('MSCOCO', 'train', FITS, put('104', 'cam_param', value={}), 'annotation 104: cam_param has no focal'),
+    'empty fit': ('MSCOCO', 'train', FITS, put('104', value={}),
+                  'smplifyx_train.json: annotation 104 has no smpl_param'),
+    'empty parameters': ('MSCOCO', 'train', FITS, put('104', 'smpl_param', value={}),
+                         'annotation 104: smpl_param has no pose'),
+    'empty camera': ('MSCOCO', 'train', FITS, put('104', 'cam_param', value={}),
+                     'annotation 104: cam_param has no focal'),
     'fit without trans': ('MSCOCO', 'train', FITS, without('104', 'smpl_param', 'trans'),
                           'annotation 104: smpl_param has no trans'),
-    'focal of one': ('MuCo', 'train', 'data/MuCo-3DHP.json', put('images', 0, 'f', value=[1.]), r'image 0 has a f of the shape \(1,\), expected \(2,\)'),
-    'focal is null': ('MuCo', 'train', 'data/MuCo-3DHP.json', put('images', 0, 'f', value=None), r'image 0 has a f of the shape \(\), expec'),
+    'focal of one': ('MuCo', 'train', 'data/MuCo-3DHP.json', put('images', 0, 'f', value=[1.]),
+                     r'image 0 has a f of the shape \(1,\), expected \(2,\)'),
+    'focal is null': ('MuCo', 'train', 'data/MuCo-3DHP.json', put('images', 0, 'f', value=None),
+                      r'image 0 has a f of the shape \(\), expec'),
     'keypoints of 16': ('MSCOCO', 'train', COCO_FILE, put('annotations', 0, 'keypoints', value=[1.] * 48),
                         r'annotation 100 has a keypoints of the shape \(48,\), expected \(17, 3\)'),
     'joints of 20': ('MuCo', 'train', 'data/MuCo-3DHP.json',
-                     put('annotations', 0, 'keypoints_cam', value=[[0., 0., 4000.]] * 20), r'annotation 0 has a keypoints_cam of the shape'),
+                     put('annotations', 0, 'keypoints_cam', value=[[0., 0., 4000.]] * 20),
+                     r'annotation 0 has a keypoints_cam of the shape'),
     'huge joints': ('MuCo', 'train', 'data/MuCo-3DHP.json',
                     put('annotations', 0, 'keypoints_cam', value=[[10 ** 400, 0, 1]] * 21),
                     'annotation 0 has a keypoints_cam that is not an array of numbers'),
@@ -116,7 +122,8 @@ CHANGES = {
                           r'subject1_camera.json: camera 1 has a R of the shape \(2, 3\), expected \(3, 3\)'),
     'camera is missing': ('Human36M', 'train', f'{SUBJECT}camera.json', without('1'),
                           'subject1_camera.json has no camera 1'),
-    'camera is a text': ('Human36M', 'train', f'{SUBJECT}camera.json', put('1', value='x'), 'camera 1 is not a dictionary'),
+    'camera is a text': ('Human36M', 'train', f'{SUBJECT}camera.json', put('1', value='x'),
+                         'camera 1 is not a dictionary'),
     'camera not finite': ('Human36M', 'train', f'{SUBJECT}camera.json', lambda c: each(c, lambda r: r.update(
         t=[NAN] * 3)), 'samples make no sense .*joints not finite.*suspect Human36M_subject.*camera.json'),
     'camera in metres': ('Human36M', 'train', f'{SUBJECT}camera.json', lambda c: each(c, lambda r: scale(

@@ -12,6 +12,9 @@ Its 61 MANO values are the pose (48, axis-angle), the shape (10), the root in th
 three are not used: the translation, and the root rotation where it differs, come from moving MANO's surface onto the
 released one (onto the 21 joints, if there is no training_verts.json). `mano_param` leaves the mean hand pose out of its
 45 finger values (smplx: flat_hand_mean=False); the file is examined for which of the two conventions it follows.
+
+The boxes and the numbers are this program's choice (data/README.md, "Testing"): RootNet's published file belongs to the
+published lists and not to these. As published, `cam_param` has no R and t: everything is in camera space.
 """
 # ruff: noqa: E402
 import sys
