@@ -3,6 +3,7 @@ record; a field that nobody uses may be absent."""
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -28,15 +29,15 @@ class Record:
     __slots__ = ('content', 'place')
 
     def __init__(self, content: object, place: str) -> None:
-        self.content = content
         self.place = place
         if not isinstance(content, dict):
             raise self.wrong('is not a dictionary')
+        self.content = content
 
     def __contains__(self, key: str) -> bool:
         return key in self.content
 
-    def __getitem__(self, key: str) -> object:
+    def __getitem__(self, key: str) -> Any:
         if key not in self.content:
             raise self.wrong(f'has no {key}')
         return self.content[key]

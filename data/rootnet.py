@@ -53,9 +53,9 @@ class SourceCheck:
 
     def __init__(self, input_img_shape: tuple[int, int]) -> None:
         self.input_img_shape = input_img_shape
-        self.overlaps = []
+        self.overlaps: list[float] = []
 
-    def add(self, box: np.ndarray, annotated: list[float], img_shape: tuple[int, int]) -> None:
+    def add(self, box: np.ndarray, annotated: list[float] | np.ndarray, img_shape: tuple[int, int]) -> None:
         """Compare RootNet's box (4,) with the annotated one (4,), both xywh in pixels, in an image (height, width)."""
         height, width = img_shape
         processed = process_bbox(annotated, width, height, self.input_img_shape)

@@ -1,9 +1,11 @@
 """MuCo-3DHP: several people composed into one image, joints in camera millimetres, SMPL fits in camera metres."""
 from collections.abc import Iterator
 
+import numpy as np
+
 from data.joint_set import MUCO
 from data.mesh_dataset import MeshDataset
-from data.records import CocoFile, read_record
+from data.records import CocoFile, Record, read_record
 from data.sample import Sample
 
 
@@ -15,7 +17,7 @@ class MuCo(MeshDataset):
 
     def load(self) -> Iterator[Sample]:
         records = CocoFile(self.folder / 'data' / 'MuCo-3DHP.json', 'pictures, cameras and joints')
-        nearest = {}
+        nearest: dict[int, tuple[float, Record, Record, np.ndarray]] = {}
         for image, person in records.pairs():
             joint_cam = person.array('keypoints_cam', (21, 3)) / 1000
             depth = joint_cam[MUCO.root_idx, 2]

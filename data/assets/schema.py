@@ -82,7 +82,7 @@ class Coco:
         return self._annotation_problem(content['annotations'], known)
 
     def _annotation_problem(self, annotations: list, image_ids: set) -> str | None:
-        schema = dict(id=(), image_id=(), **self.annotation)
+        schema = dict(id=(), image_id=()) | (self.annotation or {})
         for record in annotations:
             if isinstance(record, dict) and self.unused(record):
                 continue

@@ -34,7 +34,7 @@ class LoadCheck:
         self.max_missing = max_missing
         self.counts, self.first = Counter(), {}
         self.seen, self.bad, self.fits, self.rejected = 0, 0, 0, 0
-        self.left = Counter()  # rule of the 2-D fit check -> fits that it leaves
+        self.left: Counter[str] = Counter()  # rule of the 2-D fit check -> fits that it leaves
         self.listed = {}  # folder -> names of the files in it
         self.late = set()  # indices of samples whose meshes turned out implausible in the training
 
