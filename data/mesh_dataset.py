@@ -44,8 +44,8 @@ class MeshDataset(MeshEvaluation, Dataset):
     rootnet       None, or (file under the data set's folder, key, metres per unit) of test boxes and root depths
 
     It may override `load_image(sample)`, to make pictures instead of reading them, and `make_samples()`, to hand out
-    samples from a lazy sequence instead of a packed list. load() has `self.folder`, `self.boxes` (data/boxes.py) and
-    the functions of data/files.py at hand, and may set `self.protocol`, a text for the test report.
+    samples from a lazy sequence instead of a packed list. load() has `self.folder`, `self.boxes` (data/boxes.py),
+    data/files.py and data/records.py at hand, and may set `self.protocol`, a text for the test report.
 
     `data[i]` is (inputs, targets, meta_info), dictionaries of float32 arrays: in training `img` (3, height, width) in
     0..1 and what `build_targets` lists; else `img`, the target `fit_mesh_coord_cam` (V, 3) metres in camera space
@@ -78,9 +78,10 @@ class MeshDataset(MeshEvaluation, Dataset):
         self.codec = LixelCodec(cfg.input_img_shape, cfg.output_hm_shape, cfg.bbox_3d_size)
         self.check = LoadCheck(self.name, self.suspect, self.rules if self.training else None,
                                cfg.missing_image if type(self).load_image is MeshDataset.load_image else None,
-                               self.joint_set, cfg.bbox_3d_size)
+                               self.joint_set, cfg.bbox_3d_size, cfg.max_missing_images)
         self.boxes = Boxes(self)
         self.samples = self.make_samples()
+        self.boxes.check_source()
         if not len(self.samples):
             raise UserError(f'{self.name} {split}: no sample can be used; suspect {self.suspect} in {self.folder}')
         if not self.training and self.has_truth:
@@ -150,8 +151,8 @@ class MeshDataset(MeshEvaluation, Dataset):
         known = index in self.replaced  # from an earlier epoch
         self.replaced.add(index)
         count, absent = len(self.replaced), self.check.counts[MISSING]
-        # the pictures that were reported as missing at the start are no reason to stop, unless it is most of them
-        allowed = MAX_REPLACED + (absent if 2 * absent < len(self) else 0)
+        # the images that were reported as missing at the start, and allowed, are no reason to stop
+        allowed = MAX_REPLACED + absent
         if not self.training or self.cfg.missing_image == 'error' or count > allowed or count == len(self):
             raise UserError(f'{self.name}: {count} samples could not be used, the last of them: {error}') from error
         if not known:
@@ -215,7 +216,8 @@ class MeshDataset(MeshEvaluation, Dataset):
         elif self.fit_check == '2d':
             rows = self.regressor('coco')
             hips = rows[[COCO.index('L_Hip'), COCO.index('R_Hip')]].mean(0, keepdims=True)
-            check = FitCheck(np.concatenate([rows, hips]), COCO, '2d', self.cfg.fit_limit_lixel)
+            check = FitCheck(np.concatenate([rows, hips]), COCO, '2d', self.cfg.fit_limit_lixel,
+                             published_pelvis=self.cfg.coco_fit_check == 'published')
         return TargetRules(self.body, self.codec, self.joint_set, self.has_3d, self.zero_large_betas, check)
 
 

@@ -10,6 +10,7 @@ import torch
 from common.utils import transforms
 from data.codec import LixelCodec
 from data.joint_set import JointSet, convert_joints
+from data.sample import Sample
 
 MAX_BETA = 3.  # shape coefficients beyond this are failures of the fitting
 
@@ -20,11 +21,23 @@ class FitCheck:
 
     regressor: (R, V) float32, one row per joint of `joint_set`. kind: '3d', mean distance in metres after the means
     are aligned, or '2d', mean distance of the valid joints in lixels. limit: the largest distance of a good fit.
+    published_pelvis: '2d' as in the published training, where the product of the hips' depths (metres) stands for the
+    depth of the fit's pelvis. It is then seen near the principal point, and exact fits of people far from it are
+    rejected; the published model was trained on what that leaves. False: the pelvis is in the middle of the hips.
     """
     regressor: np.ndarray
     joint_set: JointSet
     kind: str
     limit: float
+    published_pelvis: bool = False
+
+    def joints(self, vertices: np.ndarray) -> np.ndarray:
+        """The joints (R, 3) of a fitted mesh (V, 3) in camera space, metres."""
+        joints = self.regressor @ vertices
+        if self.published_pelvis:
+            hips = [self.joint_set.index('L_Hip'), self.joint_set.index('R_Hip')]
+            joints[self.joint_set.root_idx, 2] = joints[hips, 2].prod()
+        return joints
 
 
 @dataclass(frozen=True)
@@ -180,12 +193,14 @@ def is_plausible(vertices, camera, img_shape, bbox_3d_size):
     return True
 
 
-def fit_error(placed, sample, flip, img2bb_trans, rules):
-    """Distance of a fit from the annotated joints, in the unit of `rules.fit_check`; 0 if there is no joint to compare.
+def fit_error(placed: PlacedFit, sample: Sample, flip: bool, img2bb_trans: np.ndarray, rules: TargetRules,
+              check: FitCheck | None = None) -> float:
+    """Distance of a fit from the annotated joints, in the unit of the check; 0 if there is no joint to compare.
 
-    placed: PlacedFit of the (mirrored) picture.
+    placed: PlacedFit of the (mirrored) picture. img2bb_trans: (2, 3). check: None for that of the rules.
     """
-    check, joint_set = rules.fit_check, rules.joint_set
+    check = check or rules.fit_check
+    joint_set = rules.joint_set
     if not has_joints(sample) or (check.kind == '3d' and sample.joint_cam is None):
         return 0.
     img, cam, valid = joints_in_image(sample, joint_set, flip)
@@ -193,7 +208,7 @@ def fit_error(placed, sample, flip, img2bb_trans, rules):
     if not shared:
         return 0.
     own = [joint_set.index(n) for n in shared]
-    regressed = (check.regressor @ placed.vertices)[[check.joint_set.index(n) for n in shared]]
+    regressed = check.joints(placed.vertices)[[check.joint_set.index(n) for n in shared]]
     if check.kind == '3d':
         target = cam[own]
         regressed = regressed - regressed.mean(0) + target.mean(0)

@@ -47,8 +47,10 @@ class Config:
     rootnet_box_format: str = 'xywh'  # of the boxes in the RootNet files: xywh, or xyxy for two corners
     exclude: list[str] = field(default_factory=list)  # pictures left out of the test, by name or by the end of the path
     missing_image: str = 'skip'  # a picture that cannot be read in training: skip takes another one, error stops
+    max_missing_images: float = 0.05  # missing_image=skip: share of a set's images that may be missing, 0 to 1
     fit_limit_mm: float = 25.0  # a body fitted farther from the 3-D joints than this is not learnt from, millimetres
     fit_limit_lixel: float = 3.0  # the same for 2-D joints, lixels
+    coco_fit_check: str = 'published'  # 2-D joints: pelvis of the fit as in the published training, or exact
     h36m_protocol: int = 2  # Human3.6M: 1 trains on subjects 1 5 6 7 8 9, tests on 11; 2: on 1 5 6 7 8, tests on 9 11
     h36m_train_every: int = 5  # Human3.6M: every n-th frame for training
     h36m_test_every: int = 64  # Human3.6M: every n-th frame for testing

@@ -7,20 +7,24 @@ from data import require_dataset
 CHOICES = {'stage': ('lixel', 'param'), 'body_model': ('auto', 'smpl', 'mano', 'open_body', 'open_hand'),
            'resnet_type': (18, 34, 50, 101, 152), 'lr_schedule': ('step', 'cosine'), 'optimizer': ('adam', 'adamw'),
            'amp': ('none', 'bf16', 'fp16'), 'missing_image': ('skip', 'error'), 'h36m_protocol': (1, 2),
-           'pw3d_gender': ('annotated', 'neutral'), 'rootnet_box_format': ('xywh', 'xyxy')}
+           'coco_fit_check': ('published', 'exact'), 'pw3d_gender': ('annotated', 'neutral'),
+           'rootnet_box_format': ('xywh', 'xyxy')}
 POSITIVE = ('resnet_width', 'head_width', 'sigma', 'lr', 'lr_dec_factor', 'train_batch_size', 'test_batch_size',
             'h36m_train_every', 'h36m_test_every', 'fit_limit_mm', 'fit_limit_lixel', 'grad_accum', 'log_every',
             'lixel_epochs', 'param_epochs', 'end_epoch', 'synthetic_train_size', 'synthetic_test_size',
             'synthetic_img_size')
 NOT_NEGATIVE = ('num_thread', 'seed', 'keep_snapshots', 'snapshot_every', 'pose_epochs', 'warmup_iters', 'clip_grad',
                 'weight_decay', 'normal_loss_weight', 'edge_loss_weight', 'heatmap_loss_weight', 'joint_xy_weight',
-                'aug_scale', 'aug_rotation', 'aug_color', 'synthetic_max_heading', 'synthetic_occlusion')
+                'aug_scale', 'aug_rotation', 'aug_color', 'synthetic_max_heading', 'synthetic_occlusion',
+                'max_missing_images')
 BELOW_ONE = ('aug_scale', 'aug_color')  # a box or a colour may shrink, but not to nothing
 # Beyond these a run would not fail but fill the memory, or never end; the published settings are far from them.
-LARGEST = {'resnet_width': 512, 'head_width': 4096, 'synthetic_img_size': 4096, 'synthetic_train_size': 10 ** 9,
-           'synthetic_test_size': 10 ** 9, 'synthetic_occlusion': 1, 'synthetic_max_heading': 180, 'num_thread': 1024,
-           'seed': 2 ** 63 - 1, 'train_batch_size': 10 ** 6, 'test_batch_size': 10 ** 6, 'grad_accum': 10 ** 6,
-           'lixel_epochs': 10 ** 6, 'param_epochs': 10 ** 6, 'end_epoch': 10 ** 6, 'warmup_iters': 10 ** 9}
+LARGEST = {'resnet_width': 512, 'head_width': 4096, 'synthetic_img_size': 4096,
+           'synthetic_train_size': 10 ** 9, 'synthetic_test_size': 10 ** 9,
+           'synthetic_occlusion': 1, 'max_missing_images': 1, 'synthetic_max_heading': 180,
+           'num_thread': 1024, 'seed': 2 ** 63 - 1, 'train_batch_size': 10 ** 6,
+           'test_batch_size': 10 ** 6, 'grad_accum': 10 ** 6, 'lixel_epochs': 10 ** 6,
+           'param_epochs': 10 ** 6, 'end_epoch': 10 ** 6, 'warmup_iters': 10 ** 9}
 LARGEST_INPUT, LARGEST_DEPTH = 4096, 1024  # pixels, lixels
 SMALLEST_PICTURE = 32  # pixels; on less there is no room to draw a person
 FOLDERS = ('data_dir', 'human_model_dir', 'output_dir')

@@ -13,10 +13,10 @@ DISTRIBUTIONS = {'cv2': 'opencv-python-headless', 'yaml': 'pyyaml'}
 OPTIONAL = {'pynvml', 'matplotlib', 'fontTools'}  # asked for by `optional_import`, or within a tool that says so
 # folder -> what of this project it may import (and, where given, the only libraries)
 RULES = {
-    'common/nets': (('common.nets', 'common.errors', 'common.utils'), LIBRARIES),
+    'common/nets': (('common.nets', 'common.errors', 'common.files', 'common.utils'), LIBRARIES),
     'common/utils': (('common.utils', 'common.errors', 'common.human_model'), LIBRARIES),
-    'common/human_model': (('common.human_model', 'common.errors', 'common.utils'), LIBRARIES),
-    'data': (('data', 'common.utils', 'common.metrics', 'common.errors', 'common.human_model'), None),
+    'common/human_model': (('common.human_model', 'common.errors', 'common.files', 'common.utils'), LIBRARIES),
+    'data': (('data', 'common.utils', 'common.metrics', 'common.errors', 'common.files', 'common.human_model'), None),
 }
 SOURCES = sorted(path for folder in ('common', 'data', 'main', 'tool') for path in (ROOT / folder).rglob('*.py')
                  if '/samples/' not in str(path))
@@ -70,9 +70,22 @@ def test_only_main_and_the_engine_see_the_global_configuration():
                 assert where.startswith('main/') or where == 'common/base.py', f'{where} imports cfg'
 
 
+def required_packages():
+    lines = (ROOT / 'requirements.txt').read_text().splitlines()
+    return {re.match(r'[\w-]+', line)[0] for line in lines if line and not line.startswith('#')}
+
+
+def test_every_package_required_is_used():
+    used = set()
+    for path in SOURCES:
+        for module, _ in imports(path):
+            top = module.split('.')[0]
+            used.add(DISTRIBUTIONS.get(top, top))
+    assert required_packages() <= used
+
+
 def test_every_package_used_is_required():
-    required = {re.match(r'[\w-]+', line)[0] for line in (ROOT / 'requirements.txt').read_text().splitlines()
-                if line and not line.startswith('#')}
+    required = required_packages()
     for path in SOURCES:
         if path.is_relative_to(ROOT / 'tool' / 'open_body'):
             continue  # builds the shipped bodies once, with packages that nobody else needs

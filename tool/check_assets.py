@@ -151,7 +151,8 @@ def check_split(name, split, cfg, fits):
 def settings_for(name, overrides):
     """The Config in which one data set is trained on and tested; absent pictures are counted and stop nothing."""
     cfg = Config()
-    cfg.override([f'trainset_3d=[{name}]', 'trainset_2d=[]', f'testset={name}', *overrides, 'missing_image=skip'])
+    cfg.override([f'trainset_3d=[{name}]', 'trainset_2d=[]', f'testset={name}', *overrides, 'missing_image=skip',
+                  'max_missing_images=1'])
     return cfg
 
 

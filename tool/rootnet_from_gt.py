@@ -69,7 +69,7 @@ def main(argv=None):
     file, key, unit = known[args.name]
     cfg = Config()
     cfg.override([f'trainset_3d=[{args.name}]', 'trainset_2d=[]', f'testset={args.name}', 'use_gt_info=true',
-                  *each_once(args.overrides)])
+                  'max_missing_images=1', *each_once(args.overrides)])
     out = args.out or Path(cfg.data_dir) / args.name / rootnet_file(file, args.split)
     if out.exists() and not args.force:
         raise UserError(f'{out} is there already; --force replaces it, --out writes another')

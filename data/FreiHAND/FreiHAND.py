@@ -1,5 +1,6 @@
 """FreiHAND: right hands, a MANO hand in camera metres. The test is a prediction file, scored on a server or here."""
 import zipfile
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -8,10 +9,11 @@ from common.errors import UserError
 from common.utils.transforms import rigid_align
 from data.evaluation.mesh_errors import MM, mesh_errors
 from data.evaluation.report import save_result
-from data.files import read_coco, read_records
+from data.files import read_records
 from data.joint_set import MANO
 from data.mesh_dataset import MeshDataset
-from data.sample import Camera, Fit, Sample
+from data.records import CocoFile, read_record
+from data.sample import Sample
 
 TRUTH = ('evaluation_xyz.json', 'evaluation_verts.json')  # released later: joints and vertices of the test pictures
 THRESHOLDS = (5, 15)  # millimetres, of the F-scores
@@ -27,26 +29,28 @@ class FreiHAND(MeshDataset):
     suspect = 'data/freihand_*_data.json'
     rootnet = ('rootnet_output/bbox_root_freihand_output.json', 'image_id', 1.)
 
-    def load(self):
+    def load(self) -> Iterator[Sample]:
         split = 'train' if self.training else 'eval'
-        records = read_coco(self.folder / 'data' / f'freihand_{split}_coco.json', 'the list of pictures', ('db_idx',))
-        content = read_records(self.folder / 'data' / f'freihand_{split}_data.json', dict, 'cameras and hands')
+        people = CocoFile(self.folder / 'data' / f'freihand_{split}_coco.json', 'the list of pictures')
+        records = list(people.pairs())
+        hands = read_record(self.folder / 'data' / f'freihand_{split}_data.json', 'cameras and hands')
         self.picture_num = len(records)
         self.truth = None if self.training else self._read_truth(len(records))
         for number, (image, annotation) in enumerate(records):
-            data = content[str(image['db_idx'])]
-            camera, hand = data['cam_param'], data.get('mano_param')
-            lens = Camera(np.float32(camera['focal']), np.float32(camera['princpt']))
-            shape, path = (image['height'], image['width']), f'{self.folder}/data/{image["file_name"]}'
-            joints = None if self.truth is None else self.truth[0][number]
-            bbox, depth = self.boxes.get(image['id'], annotation['bbox'], shape, lens,
-                                         None if joints is None else float(joints[MANO.root_idx, 2]), path)
-            if bbox is not None:
-                yield Sample(path, shape, bbox, lens, root_depth=depth, ann_id=annotation['id'],
-                             fit=None if hand is None else Fit(
-                                 *(np.float32(hand[k]) for k in ('pose', 'shape', 'trans')),
-                                 R=np.float32(camera['R']), t=np.float32(camera['t'])),
-                             extra={'number': number, 'image_id': image['id']})
+            hand = hands.part(str(image['db_idx']), 'hand')
+            camera = hand.part('cam_param').camera()
+            true_depth = None
+            if self.truth is not None:
+                true_depth = float(self.truth[0][number, MANO.root_idx, 2])
+            size = image.image_size()
+            bbox, depth = self.boxes.get(image['id'], annotation.box(), size, camera, true_depth, annotation.place)
+            if bbox is None:
+                continue
+            fit = None
+            if self.training:
+                fit = hand.part('mano_param').fit(16)
+            yield Sample(f'{self.folder}/data/{image.image_file()}', size, bbox, camera, root_depth=depth,
+                         ann_id=annotation['id'], fit=fit, extra={'number': number, 'image_id': image['id']})
 
     def make_samples(self):
         """As MeshDataset. UserError now, and not after hours, for a test that could not write all predictions."""

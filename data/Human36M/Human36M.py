@@ -1,20 +1,19 @@
 """Human3.6M: one person, motion capture joints in world millimetres, SMPL fits in world metres."""
-from functools import partial
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from common.utils.transforms import cam2pixel, world2cam
-from data.files import read_coco, read_records
 from data.joint_set import HUMAN36M
 from data.mesh_dataset import MeshDataset
-from data.sample import Camera, Fit, Sample
+from data.records import CocoFile, Record, read_record
+from data.sample import Camera, Sample
 
 SUBJECTS = {  # protocol -> (training, test)
     1: ((1, 5, 6, 7, 8, 9), (11,)),
     2: ((1, 5, 6, 7, 8), (9, 11)),
 }
-IMAGE_KEYS = ('subject', 'action_idx', 'subaction_idx', 'cam_idx', 'frame_idx')
-array = partial(np.asarray, dtype=np.float32)
 
 
 class Human36M(MeshDataset):
@@ -23,7 +22,7 @@ class Human36M(MeshDataset):
     suspect = 'Human36M_subject*_camera.json (an early release had another convention for t)'
     rootnet = ('rootnet_output/bbox_root_human36m_output.json', 'image_id', 1e-3)
 
-    def load(self):
+    def load(self) -> Iterator[Sample]:
         cfg = self.cfg
         subjects = SUBJECTS[cfg.h36m_protocol][0 if self.training else 1]
         every, cameras = (cfg.h36m_train_every, cfg.h36m_train_cameras) if self.training else (
@@ -33,33 +32,49 @@ class Human36M(MeshDataset):
         for subject in subjects:
             yield from self._load_subject(subject, every, {int(camera) for camera in cameras})
 
-    def _load_subject(self, subject, every, wanted_cameras):
+    def _load_subject(self, subject: int, every: int, wanted_cameras: set[int]) -> Iterator[Sample]:
         stem = f'{self.folder}/annotations/Human36M_subject{subject}_'
-        records = read_coco(f'{stem}data.json', 'the list of pictures', IMAGE_KEYS)
-        cameras = {int(number): {key: array(value) for key, value in camera.items()}
-                   for number, camera in read_records(f'{stem}camera.json', dict, 'the cameras').items()}
-        joints = read_records(f'{stem}joint_3d.json', dict, 'the joints in the world')
-        fits = read_records(f'{stem}smpl_param.json', dict, 'the SMPL fits') if self.training else {}
-        for image, annotation in records:
-            if image['frame_idx'] % every or (wanted_cameras and image['cam_idx'] not in wanted_cameras):
+        records = CocoFile(f'{stem}data.json', 'the list of pictures')
+        camera_file = read_record(f'{stem}camera.json', 'the cameras')
+        joints = read_record(f'{stem}joint_3d.json', 'the joints in the world')
+        fits = None
+        if self.training:
+            fits = read_record(f'{stem}smpl_param.json', 'the SMPL fits')
+        cameras = {}
+        for image, annotation in records.pairs():
+            number = image['cam_idx']
+            if image['frame_idx'] % every or (wanted_cameras and number not in wanted_cameras):
                 continue
-            camera = cameras[image['cam_idx']]
-            R, t, lens = camera['R'], camera['t'] / 1000, Camera(camera['f'], camera['c'])
-            joint_cam = world2cam(array(_nested(joints, image)) / 1000, R, t)
-            root_depth = float(joint_cam[HUMAN36M.root_idx, 2])
-            shape, path = (image['height'], image['width']), f'{self.folder}/images/{image["file_name"]}'
-            bbox, depth = self.boxes.get(image['id'], annotation['bbox'], shape, lens, root_depth, path)
+            if number not in cameras:
+                cameras[number] = read_camera(camera_file.part(str(number), 'camera'))
+            R, t, lens = cameras[number]
+            action = joints.part(str(image['action_idx']), 'action')
+            subaction = action.part(str(image['subaction_idx']), 'sub-action')
+            world_joints = subaction.array(str(image['frame_idx']), (17, 3), kind='frame')
+            joint_cam = world2cam(world_joints / 1000, R, t)
+            size = image.image_size()
+            bbox, depth = self.boxes.get(image['id'], annotation.box(), size, lens,
+                                         float(joint_cam[HUMAN36M.root_idx, 2]), annotation.place)
             if bbox is None:
                 continue
-            fit = _nested(fits, image)
+            param = find_fit(fits, image)
+            fit = None
+            if param is not None:
+                fit = replace(param.fit(24), R=R, t=t)
             yield Sample(
-                path, shape, bbox, lens, cam2pixel(joint_cam, lens.focal, lens.princpt)[:, :2], joint_cam,
-                fit=None if fit is None else Fit(*(array(fit[key]) for key in ('pose', 'shape', 'trans')), R=R, t=t),
-                root_depth=depth, ann_id=annotation['id'], extra={'image_id': image['id']})
+                f'{self.folder}/images/{image.image_file()}', size, bbox, lens,
+                cam2pixel(joint_cam, lens.focal, lens.princpt)[:, :2], joint_cam, fit=fit, root_depth=depth,
+                ann_id=annotation['id'], extra={'image_id': image['id']})
 
 
-def _nested(tree, image):
-    """The entry of a picture's action, sub-action and frame; None where the file lacks one of them."""
-    for key in ('action_idx', 'subaction_idx', 'frame_idx'):
-        tree = tree.get(str(image[key])) if tree else None
-    return tree
+def read_camera(record: Record) -> tuple[np.ndarray, np.ndarray, Camera]:
+    """World-to-camera rotation (3, 3) and translation (3,) metres, and the lens."""
+    return record.array('R', (3, 3)), record.array('t', (3,)) / 1000, record.camera('f', 'c')
+
+
+def find_fit(fits: Record | None, image: Record) -> Record | None:
+    """The fit of an image's action, sub-action and frame; None where the file lacks one of them."""
+    for kind, key in (('action', 'action_idx'), ('sub-action', 'subaction_idx'), ('frame', 'frame_idx')):
+        if fits is not None:
+            fits = fits.find(str(image[key]), kind)
+    return fits

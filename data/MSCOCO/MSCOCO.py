@@ -1,10 +1,12 @@
 """MS COCO: people in the wild, 2-D keypoints, SMPL fits that carry a camera of their own. No test numbers."""
+from collections.abc import Iterator
+
 import numpy as np
 
-from data.files import read_coco_lists, read_records
 from data.joint_set import COCO
 from data.mesh_dataset import MeshDataset
-from data.sample import Camera, Fit, Sample
+from data.records import CocoFile, Record, read_record
+from data.sample import Camera, Sample
 
 FOCAL = 1500.  # pixels: nothing is known about the cameras
 
@@ -16,63 +18,75 @@ class MSCOCO(MeshDataset):
     suspect = 'coco_smplifyx_train.json'
     rootnet = ('rootnet_output/bbox_root_coco_output.json', 'image_id', 1e-3)
 
-    def load(self):
+    def load(self) -> Iterator[Sample]:
         year = 'train2017' if self.training else 'val2017'
-        by_id, people = read_coco_lists(
-            self.folder / 'annotations' / f'person_keypoints_{year}.json', 'people and their keypoints',
-            annotation_keys=('iscrowd', 'num_keypoints', 'keypoints'))
-        people = [(by_id[person['image_id']], person) for person in people]
+        people = CocoFile(self.folder / 'annotations' / f'person_keypoints_{year}.json', 'people and their keypoints')
         images = f'{self.folder}/images/{year}'
         if self.training:
             return self._annotated(people, images)
-        return self._detected(by_id, images) if self.boxes.rootnet else self._undetected(people, images)
+        if self.boxes.rootnet:
+            return self._detected(people, images)
+        return self._undetected(people, images)
 
-    def _annotated(self, people, images):
-        fits = read_records(self.folder / 'annotations' / 'coco_smplifyx_train.json', dict, 'the SMPL fits')
-        for image, person in filter(_is_usable, people):
-            path, size = f'{images}/{image["file_name"]}', (image['height'], image['width'])
-            bbox = self.boxes.annotated(person['bbox'], size, path)
+    def _annotated(self, people: CocoFile, images: str) -> Iterator[Sample]:
+        fits = read_record(self.folder / 'annotations' / 'coco_smplifyx_train.json', 'the SMPL fits')
+        for image, person in people.pairs():
+            if not is_usable(person):
+                continue
+            size = image.image_size()
+            bbox = self.boxes.annotated(person.box(), size, person.place)
             if bbox is None:
                 continue
-            joint_img, joint_valid = with_pelvis(np.float32(person['keypoints']).reshape(-1, 3))
-            fit = fits.get(str(person['id']))
-            camera = None if fit is None else Camera(*(np.float32(fit['cam_param'][k]) for k in ('focal', 'princpt')))
-            fit = None if fit is None else Fit(*(np.float32(fit['smpl_param'][k]) for k in ('pose', 'shape', 'trans')))
+            joint_img, joint_valid = with_pelvis(person.array('keypoints', (17, 3)))
+            entry = fits.find(str(person['id']), 'annotation')
+            fit = None
+            camera = None
+            if entry is not None:
+                fit = entry.part('smpl_param').fit(24)
+                camera = entry.part('cam_param').camera()
             yield Sample(
-                path, size, bbox, joint_img=joint_img, joint_valid=joint_valid, ann_id=person['id'], fit=fit,
-                fit_camera=camera)
+                f'{images}/{image.image_file()}', size, bbox, joint_img=joint_img, joint_valid=joint_valid,
+                ann_id=person['id'], fit=fit, fit_camera=camera)
 
-    def _detected(self, by_id, images):
-        """The people in RootNet's file, which may list several per picture, annotated or not."""
+    def _detected(self, people: CocoFile, images: str) -> Iterator[Sample]:
+        """The people in RootNet's file, which may list several per image, annotated or not."""
         for number, (image_id, bbox, depth) in enumerate(self.boxes.rootnet.entries):
-            image = by_id.get(image_id)
+            image = people.image(image_id)
             if image is None:
                 self.check.skip('picture of the RootNet file is not in the annotations', f'image {image_id}')
-            else:
-                yield Sample(f'{images}/{image["file_name"]}', (image['height'], image['width']), bbox,
-                             _camera(image), root_depth=depth, ann_id=f'{image_id}_{number}')
+                continue
+            size = image.image_size()
+            yield Sample(f'{images}/{image.image_file()}', size, bbox, assumed_camera(size), root_depth=depth,
+                         ann_id=f'{image_id}_{number}')
 
-    def _undetected(self, people, images):
+    def _undetected(self, people: CocoFile, images: str) -> Iterator[Sample]:
         """The annotated people, at depths estimated from their boxes."""
-        for image, person in filter(_is_usable, people):
-            path, size, camera = f'{images}/{image["file_name"]}', (image['height'], image['width']), _camera(image)
-            bbox, depth = self.boxes.for_test(person['id'], person['bbox'], size, camera, where=path)
+        for image, person in people.pairs():
+            if not is_usable(person):
+                continue
+            size = image.image_size()
+            camera = assumed_camera(size)
+            bbox, depth = self.boxes.for_test(person['id'], person.box(), size, camera, where=person.place)
             if bbox is not None:
-                yield Sample(path, size, bbox, camera, root_depth=depth, ann_id=person['id'],
-                             extra={'image_id': image['id']})
+                yield Sample(f'{images}/{image.image_file()}', size, bbox, camera, root_depth=depth,
+                             ann_id=person['id'], extra={'image_id': image['id']})
 
 
-def _is_usable(pair):
-    return not pair[1]['iscrowd'] and pair[1]['num_keypoints'] > 0
+def is_usable(person: Record) -> bool:
+    """Whether an annotation is one person with keypoints."""
+    return not person['iscrowd'] and person['num_keypoints'] > 0
 
 
-def _camera(image):
-    return Camera(np.float32([FOCAL, FOCAL]), np.float32([image['width'] / 2, image['height'] / 2]))
+def assumed_camera(img_shape: tuple[int, int]) -> Camera:
+    """The camera that images (height, width) are tested with."""
+    height, width = img_shape
+    return Camera(np.float32([FOCAL, FOCAL]), np.float32([width / 2, height / 2]))
 
 
-def with_pelvis(keypoints):
+def with_pelvis(keypoints: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """COCO's (17, 3) x, y, visibility -> (18, 2) pixels and (18, 1) validity, the pelvis in the middle of the hips."""
-    joint_img, joint_valid = keypoints[:, :2], np.float32(keypoints[:, 2:] > 0)
+    joint_img = keypoints[:, :2]
+    joint_valid = np.float32(keypoints[:, 2:] > 0)
     hips = [COCO.index('L_Hip'), COCO.index('R_Hip')]
     return (np.concatenate([joint_img, joint_img[hips].mean(0, keepdims=True)]),
             np.concatenate([joint_valid, joint_valid[hips].prod(0, keepdims=True)]))

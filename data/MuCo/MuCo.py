@@ -1,10 +1,12 @@
-"""MuCo-3DHP: several people composed into one picture, joints in camera millimetres, SMPL fits in camera metres."""
+"""MuCo-3DHP: several people composed into one image, joints in camera millimetres, SMPL fits in camera metres."""
+from collections.abc import Iterator
+
 import numpy as np
 
-from data.files import read_coco, read_records
 from data.joint_set import MUCO
 from data.mesh_dataset import MeshDataset
-from data.sample import Camera, Fit, Sample
+from data.records import CocoFile, Record, read_record
+from data.sample import Sample
 
 
 class MuCo(MeshDataset):
@@ -13,24 +15,26 @@ class MuCo(MeshDataset):
     splits = ('train',)
     suspect = 'MuCo-3DHP.json'
 
-    def load(self):
-        file = self.folder / 'data' / 'MuCo-3DHP.json'
-        nearest = {}
-        for image, person in read_coco(file, 'pictures, cameras and joints', ('f', 'c'),
-                                       ('keypoints_cam', 'keypoints_img')):
-            depth = person['keypoints_cam'][MUCO.root_idx][2]
+    def load(self) -> Iterator[Sample]:
+        records = CocoFile(self.folder / 'data' / 'MuCo-3DHP.json', 'pictures, cameras and joints')
+        nearest: dict[int, tuple[float, Record, Record, np.ndarray]] = {}
+        for image, person in records.pairs():
+            joint_cam = person.array('keypoints_cam', (21, 3)) / 1000
+            depth = joint_cam[MUCO.root_idx, 2]
             # people farther away are hidden in part by the nearest one
             if image['id'] not in nearest or depth < nearest[image['id']][0]:
-                nearest[image['id']] = depth, image, person
-        fits = read_records(self.folder / 'data' / 'smpl_param.json', dict, 'the SMPL fits')
-        for _, image, person in nearest.values():
-            shape, path = (image['height'], image['width']), f'{self.folder}/data/{image["file_name"]}'
-            bbox, _ = self.boxes.get(person['id'], person['bbox'], shape, where=path)
+                nearest[image['id']] = (depth, image, person, joint_cam)
+        fits = read_record(self.folder / 'data' / 'smpl_param.json', 'the SMPL fits')
+        for _, image, person, joint_cam in nearest.values():
+            size = image.image_size()
+            bbox, _ = self.boxes.get(person['id'], person.box(), size, where=person.place)
             if bbox is None:
                 continue
-            fit = fits.get(str(person['id']))
+            param = fits.find(str(person['id']), 'annotation')
+            fit = None
+            if param is not None:
+                fit = param.fit(24)
             yield Sample(
-                path, shape, bbox, Camera(*(np.float32(image[key]) for key in 'fc')),
-                joint_img=np.float32(person['keypoints_img'])[:, :2],
-                joint_cam=np.float32(person['keypoints_cam']) / 1000, ann_id=person['id'],
-                fit=None if fit is None else Fit(*(np.float32(fit[key]) for key in ('pose', 'shape', 'trans'))))
+                f'{self.folder}/data/{image.image_file()}', size, bbox, image.camera('f', 'c'),
+                joint_img=person.array('keypoints_img', (21, 2), (21, 3))[:, :2], joint_cam=joint_cam,
+                ann_id=person['id'], fit=fit)

@@ -1,11 +1,21 @@
 """What the records of annotation files look like, and the search for the first one that does not.
 
 A schema is one of: a tuple, the shape of an array of finite numbers (several allowed shapes: a list of tuples); a
-set, the allowed values; a type, such as `int` or `str`; a dictionary, the schema of each key that must be there.
+set, the allowed values; a type, such as `int` or `str`; a dictionary, the schema of each key that must be there, or
+that may be: IfPresent. Only what the loaders use is listed.
 """
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+
+from data.records import in_shape
+
+
+@dataclass(frozen=True)
+class IfPresent:
+    """The schema of a field that may be absent."""
+    schema: object
 
 
 def find_problem(value, schema, name='it'):
@@ -14,6 +24,10 @@ def find_problem(value, schema, name='it'):
         if not isinstance(value, dict):
             return f'{name} is no dictionary'
         for key, part in schema.items():
+            if isinstance(part, IfPresent):
+                if key not in value:
+                    continue
+                part = part.schema
             if key not in value:
                 return f'{name} has no {key}'
             problem = find_problem(value[key], part, key if name == 'it' else f'{name}.{key}')
@@ -32,35 +46,52 @@ def _array_problem(value, shapes, name):
         array = np.asarray(value, np.float64)
     except (TypeError, ValueError):
         return f'{name} is no array of numbers'
-    if array.shape not in shapes:
+    if all(in_shape(array, shape) is None for shape in shapes):
         return f'{name} has the shape {array.shape}, expected {" or ".join(map(str, shapes))}'
     return None if np.isfinite(array).all() else f'{name} is not finite'
 
 
 @dataclass(frozen=True)
 class Coco:
-    """A file in COCO's layout: "images" and "annotations", lists of dictionaries with ids."""
+    """A file in COCO's layout: "images" and "annotations", lists of dictionaries with ids.
+
+    image, annotation: what a record holds besides. annotation: None for a file of which only the images are used.
+    unused: whether an annotation is one that the loader leaves out.
+    """
     image: dict = field(default_factory=dict)
-    annotation: dict = field(default_factory=dict)
+    annotation: dict | None = field(default_factory=dict)
+    unused: Callable[[dict], bool] = lambda annotation: False
 
     def first_problem(self, content):
         """The first bad record, by its id, and what is wrong with it; None if all are good."""
-        problem = find_problem(content, dict(images=list, annotations=list), 'the file')
+        lists = dict(images=list)
+        if self.annotation is not None:
+            lists['annotations'] = list
+        problem = find_problem(content, lists, 'the file')
         if problem:
             return problem
-        image = dict(id=(), file_name=str, width=(), height=(), **self.image)
-        annotation = dict(id=(), image_id=(), bbox=(4,), **self.annotation)
+        schema = dict(id=(), file_name=str, width=(), height=(), **self.image)
         known = set()
-        for kind, schema in (('image', image), ('annotation', annotation)):
-            for record in content[f'{kind}s']:
-                problem = find_problem(record, schema)
-                if not problem and kind == 'annotation' and record['image_id'] not in known:
-                    problem = f'image_id {record["image_id"]} is not among the images'
-                if problem:
-                    return f'{kind} {_id(record)}: {problem}'
-                if kind == 'image':
-                    known.add(record['id'])
-        return None if content['annotations'] else 'the file has no annotations'
+        for record in content['images']:
+            problem = find_problem(record, schema)
+            if problem:
+                return f'image {_id(record)}: {problem}'
+            known.add(record['id'])
+        if self.annotation is None:
+            return None
+        return self._annotation_problem(content['annotations'], known)
+
+    def _annotation_problem(self, annotations: list, image_ids: set) -> str | None:
+        schema = dict(id=(), image_id=()) | (self.annotation or {})
+        for record in annotations:
+            if isinstance(record, dict) and self.unused(record):
+                continue
+            problem = find_problem(record, schema)
+            if not problem and record['image_id'] not in image_ids:
+                problem = f'image_id {record["image_id"]} is not among the images'
+            if problem:
+                return f'annotation {_id(record)}: {problem}'
+        return None if annotations else 'the file has no annotations'
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,22 @@
 """Which files each data set needs, for what, where they come from, and which setting does without them."""
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
-from data.assets.schema import Arrays, Coco, Keyed, Listed
+from data.assets.schema import Arrays, Coco, IfPresent, Keyed, Listed
 from data.Human36M.Human36M import SUBJECTS
 
 PUBLISHED = 'the annotation archives of I2L-MeshNet (github.com/mks0601/I2L-MeshNet_RELEASE, "Data")'
 ROOTNET = 'the RootNet results of I2L-MeshNet (same page), or: python tool/rootnet_from_gt.py {}'
 TRAIN, TEST, TRAIN_TEST = ('train',), ('test',), ('train', 'test')
+
+
+class Settings(Protocol):
+    """The settings (main/config.py) that decide which files and fields are needed."""
+    human_model: str
+    h36m_protocol: int
+    pw3d_gender: str
+    use_gt_info: bool
 
 
 @dataclass(frozen=True)
@@ -48,14 +58,22 @@ def h36m_regressor(splits):
     return regressor('Human36M/J_regressor_h36m_correct.npy', 'Human3.6M', splits)
 
 
-def human36m(protocol):
+def box(cfg: Settings, splits: tuple[str, ...], has_rootnet: bool = True) -> object:
+    """Schema of an annotated box: a test that has RootNet's boxes does without."""
+    if splits != TRAIN and has_rootnet and not cfg.use_gt_info:
+        return IfPresent((4,))
+    return (4,)
+
+
+def human36m(cfg: Settings) -> Iterator[Asset]:
     lens = dict(R=(3, 3), t=(3,), f=(2,), c=(2,))
-    index = dict.fromkeys(('subject', 'action_idx', 'subaction_idx', 'cam_idx', 'frame_idx'), ())
+    index = dict.fromkeys(('action_idx', 'subaction_idx', 'cam_idx', 'frame_idx'), ())
     frame = ('action', 'sub-action', 'frame')
-    for splits, subjects in zip((TRAIN, TEST), SUBJECTS[protocol], strict=True):
+    for splits, subjects in zip((TRAIN, TEST), SUBJECTS[cfg.h36m_protocol], strict=True):
+        people = Coco(index, dict(bbox=box(cfg, splits)))
         for subject in subjects:
             stem = f'Human36M/annotations/Human36M_subject{subject}_'
-            yield Asset(f'{stem}data.json', 'the list of pictures', splits, PUBLISHED, Coco(index))
+            yield Asset(f'{stem}data.json', 'the list of pictures', splits, PUBLISHED, people)
             yield Asset(f'{stem}camera.json', 'the cameras', splits, PUBLISHED, Keyed(('camera',), lens))
             yield Asset(f'{stem}joint_3d.json', 'the joints', splits, PUBLISHED, Keyed(frame, (17, 3)))
             if splits == TRAIN:
@@ -64,48 +82,66 @@ def human36m(protocol):
     yield rootnet('Human36M', 'bbox_root_human36m_output.json', 'image_id')
 
 
-def muco():
-    people = dict(keypoints_cam=(21, 3), keypoints_img=[(21, 2), (21, 3)])
+def muco(cfg: Settings) -> Iterator[Asset]:
+    people = dict(bbox=box(cfg, TRAIN), keypoints_cam=(21, 3), keypoints_img=[(21, 2), (21, 3)])
     yield Asset('MuCo/data/MuCo-3DHP.json', 'pictures, cameras and joints', TRAIN, PUBLISHED,
                 Coco(dict(f=(2,), c=(2,)), people))
     yield Asset('MuCo/data/smpl_param.json', 'the SMPL fits', TRAIN, PUBLISHED, Keyed(('annotation',), fit(24)))
     yield h36m_regressor(TRAIN)
 
 
-def mscoco():
-    people = Coco({}, dict(iscrowd=(), num_keypoints=(), keypoints=(51,)))
+def without_keypoints(person: dict) -> bool:
+    """Whether a COCO annotation is a crowd, or nobody's keypoints: the loader leaves it out."""
+    return bool(person.get('iscrowd')) or person.get('num_keypoints') == 0
+
+
+def mscoco(cfg: Settings) -> Iterator[Asset]:
+    usable = dict(iscrowd=(), num_keypoints=(), bbox=(4,))
+    train = Coco({}, dict(**usable, keypoints=(51,)), without_keypoints)
+    test = Coco({}, annotation=None)
+    if cfg.use_gt_info:
+        test = Coco({}, usable, without_keypoints)
     fits = dict(smpl_param=fit(24), cam_param=dict(focal=(2,), princpt=(2,)))
     source = 'cocodataset.org, "2017 Train/Val annotations"'
-    for splits, part in ((TRAIN, 'train'), (TEST, 'val')):
+    for splits, part, layout in ((TRAIN, 'train', train), (TEST, 'val', test)):
         path = f'MSCOCO/annotations/person_keypoints_{part}2017.json'
-        yield Asset(path, 'people and their keypoints', splits, source, people)
+        yield Asset(path, 'people and their keypoints', splits, source, layout)
     yield Asset('MSCOCO/annotations/coco_smplifyx_train.json', 'the SMPL fits', TRAIN, PUBLISHED,
                 Keyed(('annotation',), fits))
     yield regressor('MSCOCO/J_regressor_coco_hip_smpl.npy', 'MS COCO', TRAIN)
     yield rootnet('MSCOCO', 'bbox_root_coco_output.json', 'image_id')
 
 
-def gendered_bodies(name, stem, source):
+def gendered_bodies(cfg: Settings, name: str, stem: str, source: str, has_rootnet: bool) -> Iterator[Asset]:
     """The files of 3DPW, and of SURREAL, which is converted to the same layout."""
     camera = dict(focal=(2,), princpt=(2,))
-    body = fit(24, gender={'male', 'female', 'neutral'}) | dict(shape=[(10,), (300,)])
+    body = fit(24) | dict(shape=[(10,), (300,)])
+    if cfg.pw3d_gender == 'annotated':
+        body['gender'] = {'male', 'female', 'neutral'}
     for split in ('train', 'validation', 'test'):
+        person = dict(bbox=box(cfg, (split,), has_rootnet), smpl_param=body)
         yield Asset(f'{name}/data/{stem}_{split}.json', 'people and their SMPL bodies', (split,), source,
-                    Coco(dict(sequence=str, cam_param=camera), dict(smpl_param=body)))
+                    Coco(dict(sequence=str, cam_param=camera), person))
     yield h36m_regressor(('validation', 'test'))
 
 
-def pw3d():
-    yield from gendered_bodies('PW3D', '3DPW', f'{PUBLISHED}, or made by: python tool/3DPW/convert.py')
+def pw3d(cfg: Settings) -> Iterator[Asset]:
+    source = f'{PUBLISHED}, or made by: python tool/3DPW/convert.py'
+    yield from gendered_bodies(cfg, 'PW3D', '3DPW', source, has_rootnet=True)
     yield rootnet('PW3D', 'bbox_root_pw3d_output.json', 'ann_id', ('validation', 'test'))
 
 
-def freihand():
+def surreal(cfg: Settings) -> Iterator[Asset]:
+    yield from gendered_bodies(cfg, 'SURREAL', 'SURREAL', 'python tool/SURREAL/convert.py', has_rootnet=False)
+
+
+def freihand(cfg: Settings) -> Iterator[Asset]:
     source = f'{PUBLISHED}, or made by: python tool/FreiHAND/convert.py'
-    camera = dict(R=(3, 3), t=(3,), focal=(2,), princpt=(2,))
+    # the published cam_param holds these two alone: poses and translations are in camera space
+    camera = dict(focal=(2,), princpt=(2,))
     for splits, part, hand in ((TRAIN, 'train', dict(mano_param=fit(16))), (TEST, 'eval', {})):
         yield Asset(f'FreiHAND/data/freihand_{part}_coco.json', 'the list of pictures', splits, source,
-                    Coco(dict(db_idx=())))
+                    Coco(dict(db_idx=()), dict(bbox=box(cfg, splits))))
         yield Asset(f'FreiHAND/data/freihand_{part}_data.json', 'cameras and hands', splits, source,
                     Keyed(('hand',), dict(cam_param=camera, **hand)))
     for name, points in (('xyz', 21), ('verts', 778)):
@@ -115,18 +151,15 @@ def freihand():
     yield rootnet('FreiHAND', 'bbox_root_freihand_output.json', 'image_id')
 
 
-TABLES = {
-    'Human36M': lambda cfg: human36m(cfg.h36m_protocol),
-    'MuCo': lambda cfg: muco(),
-    'MSCOCO': lambda cfg: mscoco(),
-    'PW3D': lambda cfg: pw3d(),
-    'FreiHAND': lambda cfg: freihand(),
-    'SURREAL': lambda cfg: gendered_bodies('SURREAL', 'SURREAL', 'python tool/SURREAL/convert.py'),
-    'Synthetic': lambda cfg: (),
-}
+def synthetic(cfg: Settings) -> Iterator[Asset]:
+    yield from ()
 
 
-def assets_of(name, cfg):
+TABLES = {'Human36M': human36m, 'MuCo': muco, 'MSCOCO': mscoco, 'PW3D': pw3d, 'FreiHAND': freihand,
+          'SURREAL': surreal, 'Synthetic': synthetic}
+
+
+def assets_of(name: str, cfg: Settings) -> list[Asset] | None:
     """The Assets that a data set needs with these settings; None for a data set that is not in the tables."""
     if name not in TABLES:
         return None

@@ -2,13 +2,15 @@
 import logging
 import os
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 
 from common.errors import UserError
 from common.utils.preprocessing import crop_affine, looks_like_corners
 from data.checks.units import odd_unit, wrong_shape
-from data.target import fit_error, is_plausible, place_fit
+from data.sample import Sample
+from data.target import PlacedFit, fit_error, is_plausible, place_fit
 
 log = logging.getLogger(__name__)
 CHECKED = 1000     # samples whose meshes are looked at
@@ -22,14 +24,17 @@ class LoadCheck:
 
     name: of the data set. suspect: the file to name when too many are bad. rules: TargetRules, or None where fits are
     not used. missing_image: 'error' or 'skip'; None: the pictures are no files. joint_set: of the samples' joints.
-    bbox_3d_size: metres, size of what is looked for; None: unknown, and so are wrong units.
+    bbox_3d_size: metres, size of what is looked for; None: unknown, and so are wrong units. max_missing: share of the
+    samples whose images may be missing.
     """
 
-    def __init__(self, name, suspect, rules, missing_image, joint_set=None, bbox_3d_size=None):
+    def __init__(self, name, suspect, rules, missing_image, joint_set=None, bbox_3d_size=None, max_missing=1.):
         self.name, self.suspect, self.rules, self.missing_image = name, suspect, rules, missing_image
         self.joint_set, self.bbox_3d_size = joint_set, bbox_3d_size
+        self.max_missing = max_missing
         self.counts, self.first = Counter(), {}
         self.seen, self.bad, self.fits, self.rejected = 0, 0, 0, 0
+        self.left: Counter[str] = Counter()  # rule of the 2-D fit check -> fits that it leaves
         self.listed = {}  # folder -> names of the files in it
         self.late = set()  # indices of samples whose meshes turned out implausible in the training
 
@@ -55,7 +60,9 @@ class LoadCheck:
 
         UserError: too many are bad, or one has an array of another shape than data/sample.py says.
         """
+        total = 0
         for sample in samples:
+            total += 1
             odd = wrong_shape(sample, self.joint_set)
             if odd:
                 raise UserError(f'{self.name}: {odd} ({sample.img_path}, id {sample.ann_id}); suspect {self.suspect}, '
@@ -72,6 +79,7 @@ class LoadCheck:
                 yield sample
         self.listed = {}
         self._stop_if_too_many()
+        self._stop_if_images_are_missing(total)
         self._report()
 
     def _problem(self, sample):
@@ -140,10 +148,26 @@ class LoadCheck:
             return 'mesh of impossible size or place, masked'
         self.fits += 1
         if rules.fit_check:
-            img2bb_trans = crop_affine(sample.bbox, 1, 0, rules.codec.input_img_shape)
-            error = fit_error(placed, sample, False, img2bb_trans, rules)
-            self.rejected += error > rules.fit_check.limit
+            self._count_fit(placed, sample)
         return None
+
+    def _count_fit(self, placed: PlacedFit, sample: Sample) -> None:
+        """Count a fit that the check of the rules rejects; the 2-D check also by each of its two rules."""
+        rules = self.rules
+        check = rules.fit_check
+        img2bb_trans = crop_affine(sample.bbox, 1, 0, rules.codec.input_img_shape)
+        self.rejected += fit_error(placed, sample, False, img2bb_trans, rules) > check.limit
+        if check.kind == '2d':
+            for name, published_pelvis in (('published', True), ('exact', False)):
+                variant = replace(check, published_pelvis=published_pelvis)
+                self.left[name] += fit_error(placed, sample, False, img2bb_trans, rules, variant) <= check.limit
+
+    def _stop_if_images_are_missing(self, total: int) -> None:
+        missing = self.counts[MISSING]
+        if missing > self.max_missing * total:
+            raise UserError(f'{self.name}: {missing} of {total} samples have no image, the first: '
+                            f'{self.first[MISSING]}. At most {self.max_missing:.0%} may be missing; '
+                            f'max_missing_images={missing / total:.2g} or more goes on without them')
 
     def _stop_if_too_many(self):
         if self.bad > max(MAX_BAD, MAX_SHARE * self.seen):
@@ -156,6 +180,9 @@ class LoadCheck:
         if self.rejected:
             log.warning('%s: %d of the first %d fits are too far from the annotated joints to be used', self.name,
                         self.rejected, self.fits)
+        if self.left:
+            log.warning('%s: of the first %d fits, coco_fit_check=published leaves %d, coco_fit_check=exact %d',
+                        self.name, self.fits, self.left['published'], self.left['exact'])
 
     def _counted(self):
         return '; '.join(f'{count} x {why} (first: {self.first[why]})' for why, count in self.counts.items())

@@ -119,7 +119,7 @@ def test_missing_pictures_are_replaced_or_an_error(open_set, tiny_datasets, tmp_
     copy_set(tiny_datasets, tmp_path, 'MSCOCO')
     (tmp_path / 'MSCOCO' / 'images' / 'train2017' / '000000000003.png').unlink()
     with caplog.at_level(logging.WARNING):
-        data = open_set('MSCOCO', 'train', data_dir=tmp_path)
+        data = open_set('MSCOCO', 'train', 'max_missing_images=0.2', data_dir=tmp_path)
         items = [data[i] for i in range(5)]
     assert len(items) == 5 and len(data.replaced) == 1 and data.check.counts['picture missing'] == 1
     assert any('000000000003.png' in r.getMessage() for r in caplog.records)
@@ -130,10 +130,25 @@ def test_missing_pictures_are_replaced_or_an_error(open_set, tiny_datasets, tmp_
 def test_too_many_missing_pictures_stop_the_run(open_set, tiny_datasets, tmp_path):
     copy_set(tiny_datasets, tmp_path, 'MSCOCO')
     shutil.rmtree(tmp_path / 'MSCOCO' / 'images' / 'train2017')
-    data = open_set('MSCOCO', 'train', data_dir=tmp_path)
+    data = open_set('MSCOCO', 'train', 'max_missing_images=1', data_dir=tmp_path)
     assert data.check.counts['picture missing'] == 5
     with pytest.raises(UserError, match='MSCOCO: 5 samples could not be used, the last of them'):
         data[0]
+
+
+@pytest.mark.parametrize(('missing', 'overrides', 'is_refused'), [
+    (1, (), False), (2, (), True), (2, ('max_missing_images=0.1',), False), (1, ('max_missing_images=0',), True)])
+def test_up_to_five_percent_of_the_images_may_be_missing(missing, overrides, is_refused, open_set, tiny_datasets,
+                                                         tmp_path):
+    copy_set(tiny_datasets, tmp_path, 'Human36M')
+    for path in sorted((tmp_path / 'Human36M' / 'images').glob('s_01_*'))[:missing]:
+        path.unlink()
+    if is_refused:
+        with pytest.raises(UserError, match=f'Human36M: {missing} of 20 samples have no image, the first: .*s_01_.*'
+                                            'max_missing_images='):
+            open_set('Human36M', 'train', *overrides, data_dir=tmp_path)
+    else:
+        assert len(open_set('Human36M', 'train', *overrides, data_dir=tmp_path)) == 20
 
 
 def test_a_bad_picture_counts_once_however_often_it_is_met(open_set, tiny_datasets, tmp_path, monkeypatch, caplog):
@@ -142,7 +157,7 @@ def test_a_bad_picture_counts_once_however_often_it_is_met(open_set, tiny_datase
     pictures = sorted((tmp_path / 'MSCOCO' / 'images' / 'train2017').iterdir())
     pictures[0].write_bytes(b'no picture')
     pictures[1].unlink()  # missing at the start: reported, and not among those that stop the run
-    data = open_set('MSCOCO', 'train', data_dir=tmp_path)
+    data = open_set('MSCOCO', 'train', 'max_missing_images=1', data_dir=tmp_path)
     for epoch in range(4):
         data.set_epoch(epoch)
         assert all(data[i][0]['img'].any() for i in range(5))
@@ -160,7 +175,7 @@ def test_missing_pictures_are_counted_to_the_last_sample(open_set, tiny_datasets
     pictures = sorted((tmp_path / 'MSCOCO' / 'images' / 'train2017').iterdir())
     for path in pictures[3:]:
         path.unlink()
-    data = open_set('MSCOCO', 'train', data_dir=tmp_path)
+    data = open_set('MSCOCO', 'train', 'max_missing_images=1', data_dir=tmp_path)
     assert data.check.counts['picture missing'] == 2 and data.check.first['picture missing'] == str(pictures[3])
     with pytest.raises(UserError, match='000000000003.png is missing'):
         open_set('MSCOCO', 'train', 'missing_image=error', data_dir=tmp_path)
@@ -230,7 +245,7 @@ def test_without_its_root_joint_a_sample_has_no_depth(pixels, stand_in_bodies):
 def test_a_missing_picture_of_a_test_is_one_line_from_a_loader_process_too(open_set, tiny_datasets, tmp_path, capsys):
     copy_set(tiny_datasets, tmp_path, 'MSCOCO')
     (tmp_path / 'MSCOCO' / 'images' / 'val2017' / '000000000050.png').unlink()
-    data = open_set('MSCOCO', 'test', data_dir=tmp_path)
+    data = open_set('MSCOCO', 'test', 'max_missing_images=1', data_dir=tmp_path)
     with pytest.raises(SystemExit) as end:
         run_main(lambda: list(DataLoader(data, num_workers=1)))
     message = capsys.readouterr().err.strip().splitlines()[-1]

@@ -78,6 +78,10 @@ def test_annotation_file(name, split, settings, file, fault, open_set, data_dir)
 def test_file_that_a_test_can_do_without(name, split, settings, file, fault, open_set, data_dir, caplog):
     with spoiled(data_dir / name / file, fault) as path, caplog.at_level(logging.WARNING):
         if fault == 'missing':
+            if name == 'FreiHAND' and 'rootnet' in file:  # the published evaluation list has no boxes
+                with pytest.raises(UserError, match=f'annotation 0 has no bbox: a test takes the boxes of {path}'):
+                    open_set(name, split, *settings, data_dir=data_dir)
+                return
             data = open_set(name, split, *settings, data_dir=data_dir)
             if 'rootnet' in file:
                 assert data.boxes.depth_source != 'RootNet file'
@@ -117,7 +121,7 @@ def test_picture(fault, open_set, data_dir):
     with spoiled(data_dir / 'PW3D' / PICTURE, fault) as path:
         if fault == 'truncated':  # OpenCV shows what there is, or nothing
             path.write_bytes(path.read_bytes()[:40])
-        data = open_set('PW3D', 'test', data_dir=data_dir)
+        data = open_set('PW3D', 'test', 'max_missing_images=1', data_dir=data_dir)
         with pytest.raises(UserError, match='PW3D: 1 samples could not be used, the last of them: .*') as error:
             data[0]
         assert str(path) in str(error.value) and '\n' not in str(error.value)

@@ -177,9 +177,11 @@ def freihand(rng, out, mano):
             trans = np.array([rng.normal() * .02, rng.normal() * .02, rng.uniform(.5, .8)])
             mesh, joints = mano(pose, shape, trans, mean=mano.d['hands_mean'])
             b = box(project(mesh, f, c), W, H)
-            anns.append(dict(id=k, image_id=k, bbox=b))
-            cam = dict(R=np.eye(3).tolist(), t=[0., 0., 0.], focal=f, princpt=c)
+            # like the published files: no R and t, and no boxes in the evaluation list (RootNet has them)
+            anns.append(dict(id=k, image_id=k))
+            cam = dict(focal=f, princpt=c)
             if split == 'train':
+                anns[-1]['bbox'] = b
                 joints21 = np.concatenate([joints, mesh[[745, 317, 444, 556, 673]]])
                 data[str(k)] = dict(cam_param=cam, mano_param=as_param(pose, shape, trans), joint_3d=joints21.tolist())
             else:

@@ -9,6 +9,9 @@ Put (or link) the official imageFiles/ beside them, in data/PW3D/data/. The gend
 Every frame whose camera pose is valid gives one annotation per visible person. The fits of the release live in world
 space; here the camera pose is merged into the root rotation and the translation, so that the gendered body of
 `smpl_param` stands in camera space (metres). `joint_cam` holds the joints regressed from that body's surface.
+
+The people, their boxes and their numbers are this program's choice (data/README.md, "Testing"): RootNet's published
+file belongs to the published lists and not to these.
 """
 # ruff: noqa: E402
 import mmap

@@ -12,6 +12,9 @@ Its 61 MANO values are the pose (48, axis-angle), the shape (10), the root in th
 three are not used: the translation, and the root rotation where it differs, come from moving MANO's surface onto the
 released one (onto the 21 joints, if there is no training_verts.json). `mano_param` leaves the mean hand pose out of its
 45 finger values (smplx: flat_hand_mean=False); the file is examined for which of the two conventions it follows.
+
+The boxes and the numbers are this program's choice (data/README.md, "Testing"): RootNet's published file belongs to the
+published lists and not to these. As published, `cam_param` has no R and t: everything is in camera space.
 """
 # ruff: noqa: E402
 import sys
@@ -49,9 +52,9 @@ def convert_mean_pose(pose, mean, add):
 
 
 def camera(intrinsics):
-    """`cam_param` of the JSON files from a 3x3 camera matrix."""
+    """`cam_param` of the JSON files from a 3x3 camera matrix: FreiHAND's world is the camera's space."""
     k = np.asarray(intrinsics, np.float64)
-    return dict(R=np.eye(3).tolist(), t=[0., 0., 0.], focal=numbers(k[[0, 1], [0, 1]]), princpt=numbers(k[:2, 2]))
+    return dict(focal=numbers(k[[0, 1], [0, 1]]), princpt=numbers(k[:2, 2]))
 
 
 @torch.no_grad()
