@@ -8,16 +8,16 @@ Human3.6M pelvis of the annotated body); where a set annotates none (MS COCO, Fr
 truth) they are estimated from the size of the box, and the program says so. Results made with true depths belong in no
 comparison with published ones: state it with the number. `use_gt_info=true` gives the same without a file.
 """
-# ruff: noqa: E402
 import importlib
-import sys
+import runpy
 from pathlib import Path
 
 import numpy as np
 from tqdm import tqdm
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+if not __package__:
+    runpy.run_path(str(Path(__file__).resolve().parents[1] / 'main' / 'init_path.py'))
+
 from common.arguments import Parser, each_once
 from common.errors import UserError, run_main
 from common.utils.transforms import pixel2cam
@@ -25,7 +25,7 @@ from data import build_dataset, dataset_names
 from data.boxes import rootnet_file
 from data.target import place_fit
 from main.config import Config
-from tool.conversion import numbers, write_json
+from tool.files.write import numbers, write_json
 
 
 def sets_with_rootnet():
@@ -75,7 +75,7 @@ def main(argv=None):
         raise UserError(f'{out} is there already; --force replaces it, --out writes another')
     dataset = build_dataset(args.name, args.split, cfg)
     entries = make_entries(dataset, key, unit)
-    write_json(entries, out)
+    write_json(out, entries)
     print(f'{out}: {len(entries)} boxes; root depths: {dataset.boxes.depth_source}')
 
 

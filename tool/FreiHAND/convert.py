@@ -13,8 +13,7 @@ three are not used: the translation, and the root rotation where it differs, com
 released one (onto the 21 joints, if there is no training_verts.json). `mano_param` leaves the mean hand pose out of its
 45 finger values (smplx: flat_hand_mean=False); the file is examined for which of the two conventions it follows.
 """
-# ruff: noqa: E402
-import sys
+import runpy
 from itertools import islice, zip_longest
 from pathlib import Path
 
@@ -23,13 +22,17 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+if not __package__:
+    runpy.run_path(str(Path(__file__).resolve().parents[2] / 'main' / 'init_path.py'))
+
 from common.arguments import Parser
 from common.errors import UserError, run_main
 from common.human_model import get_human_model
 from common.utils.transforms import cam2pixel
-from tool.conversion import iter_json_list, move_fits, numbers, rigid_motion, tight_box, write_json
+from main.config import ROOT
+from tool.convert.fits import move_fits, rigid_motion, tight_box
+from tool.files.json_list import iter_json_list
+from tool.files.write import numbers, write_json
 
 IMAGE_SIZE = 224  # pixels; used if the pictures are not there to be measured
 COPIES = 4  # pictures of each training hand
@@ -196,8 +199,8 @@ def main(argv=None):
             coco, data = convert_training(args.raw, get_human_model('mano', args.human_model_dir))
         else:
             coco, data = convert_evaluation(args.raw)
-        write_json(data, args.out / f'freihand_{split}_data.json')
-        write_json(coco, args.out / f'freihand_{split}_coco.json')
+        write_json(args.out / f'freihand_{split}_data.json', data)
+        write_json(args.out / f'freihand_{split}_coco.json', coco)
         print(f'{args.out}/freihand_{split}_{{coco,data}}.json: {len(coco["images"])} pictures of {len(data)} hands')
 
 
