@@ -49,7 +49,8 @@ def settings(args: argparse.Namespace) -> tuple[Config, str]:
     cfg = Config()
     cfg.load(args.cfg)
     cfg.set_args(args.gpu, args.stage)
-    cfg.update({'test_batch_size': args.batch or TEST_BATCH, 'train_batch_size': args.batch or TRAIN_BATCH,
+    cfg.update({'test_batch_size': args.batch or TEST_BATCH,
+                'train_batch_size': args.batch or TRAIN_BATCH,
                 'synthetic_cache': False})  # nano's cache takes minutes to draw
     cfg.override(each_once(args.options))
     cfg.update({'pretrained_backbone': False})
@@ -75,8 +76,8 @@ def describe(cfg: Config) -> dict[str, object]:
         amp = f'float32 (this CPU has no {amp})'
     network = (f'two ResNet-{cfg.resnet_type} of width {cfg.resnet_width}, {times(cfg.input_img_shape)} px, '
                f'{times(cfg.output_hm_shape)} lixels')
-    return {'device': name, 'threads': torch.get_num_threads(), 'amp': amp, 'stage': cfg.stage, 'network': network,
-            'body_model': cfg.human_model, **versions()}
+    return {'device': name, 'threads': torch.get_num_threads(), 'amp': amp, 'stage': cfg.stage,
+            'network': network, 'body_model': cfg.human_model, **versions()}
 
 
 def times(numbers: tuple[int, ...]) -> str:

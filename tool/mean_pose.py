@@ -44,8 +44,9 @@ def evaluate(dataset: MeshDataset, mesh: np.ndarray) -> dict[str, float]:
     values: dict[str, list[np.ndarray]] = {}
     for i in trange(len(dataset), desc=dataset.name):
         _, targets, meta = dataset[i]
-        outs = {'mesh_coord_img': np.zeros((1, *mesh.shape), np.float32), 'bb2img_trans': meta['bb2img_trans'][None],
-                'mesh_coord_cam': mesh[None].astype(np.float32)}
+        outs = {'mesh_coord_img': np.zeros((1, *mesh.shape), np.float32),
+                'mesh_coord_cam': mesh[None].astype(np.float32),
+                'bb2img_trans': meta['bb2img_trans'][None]}
         if 'fit_mesh_coord_cam' in targets:
             outs['mesh_coord_cam_target'] = targets['fit_mesh_coord_cam'][None]
         for name, value in dataset.evaluate(outs, i).items():

@@ -101,11 +101,14 @@ def smooth(values: np.ndarray, window: int) -> np.ndarray:
     first = np.maximum(index - window // 2, 0)
     last = np.minimum(index + window // 2 + 1, len(values))
     mean = np.full(len(values), np.nan)
-    np.divide(sums[last] - sums[first], counts[last] - counts[first], out=mean, where=counts[last] > counts[first])
+    total = sums[last] - sums[first]
+    count = counts[last] - counts[first]
+    np.divide(total, count, out=mean, where=count > 0)
     return mean
 
 
-def panels_of(runs: dict[str, list[dict[str, Any]]], window: int | None = None) -> dict[str, list[Curve]]:
+def panels_of(runs: dict[str, list[dict[str, Any]]],
+              window: int | None = None) -> dict[str, list[Curve]]:
     """The curves of each panel: {title: [Curve of each run that has it]}, total loss first, learning rate last.
 
     Args:

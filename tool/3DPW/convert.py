@@ -18,24 +18,23 @@ from typing import Any
 
 import cv2
 import numpy as np
-import torch
 from tqdm import tqdm
 
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[2] / 'main' / 'init_path.py'))
 
-from common.arguments import Parser
 from common.errors import UserError, run_main
 from common.files.records import Record, to_array
 from common.files.safe_pickle import SafeUnpickler
 from common.human_model import HumanModel, get_human_model
 from common.utils.transforms import cam2pixel
-from main.config import ROOT
-from tool.convert.fits import move_fits, tight_box
+from tool.convert.fits import move_fits, run_body, tight_box
+from tool.convert.parser import make_parser
 from tool.files.write import numbers, write_json
 
 SPLITS = ('train', 'validation', 'test')
-GENDERS = {'m': 'male', 'f': 'female', 'male': 'male', 'female': 'female', 'n': 'neutral', 'neutral': 'neutral'}
+GENDERS = {'m': 'male', 'f': 'female', 'n': 'neutral', 'male': 'male', 'female': 'female',
+           'neutral': 'neutral'}
 FIELDS = ('poses', 'trans', 'betas', 'genders', 'cam_poses', 'cam_intrinsics', 'campose_valid')
 BATCH = 64  # bodies at a time
 
@@ -108,8 +107,8 @@ def image_size(sequence: dict[str, Any], image_dir: Path) -> tuple[int, int]:
     return int(width), int(height)
 
 
-@torch.no_grad()
-def camera_fits(sequence: dict[str, Any], person: int, frames: np.ndarray, body: HumanModel) -> Iterator[tuple]:
+def camera_fits(sequence: dict[str, Any], person: int, frames: np.ndarray,
+                body: HumanModel) -> Iterator[tuple]:
     """Move the bodies of a person into camera space.
 
     Yields:
@@ -117,18 +116,18 @@ def camera_fits(sequence: dict[str, Any], person: int, frames: np.ndarray, body:
         metres.
     """
     shape = np.asarray(sequence['betas'][person], np.float64).reshape(-1)[:10]  # some files hold 300
-    betas = torch.tensor(shape, dtype=torch.float32)[None]
-    pelvis = body(torch.zeros(1, 72), betas, None)[1][0, 0].double().numpy()
-    cameras = np.asarray(sequence['cam_poses'], np.float64)
+    rest_joints = run_body(body, np.zeros((1, 72)), shape[None])[1].double().numpy()
     for start in range(0, len(frames), BATCH):
         index = frames[start:start + BATCH]
-        pose, trans = move_fits(sequence['poses'][person][index], sequence['trans'][person][index],
-                                np.tile(pelvis, (len(index), 1)), cameras[index, :3, :3], cameras[index, :3, 3])
-        vertices, _ = body(torch.tensor(pose, dtype=torch.float32), betas.expand(len(index), -1),
-                           torch.tensor(trans, dtype=torch.float32))
-        joints = body.joint_regressor @ vertices
+        count = len(index)
+        cameras = np.asarray(sequence['cam_poses'], np.float64)[index]
+        pose, trans = move_fits(
+            sequence['poses'][person][index], sequence['trans'][person][index],
+            np.tile(rest_joints[0, 0], (count, 1)), cameras[:, :3, :3], cameras[:, :3, 3])
+        vertices, _ = run_body(body, pose, np.tile(shape, (count, 1)), trans)
+        joints = (body.get_buffer('joint_regressor') @ vertices).numpy()
         for row, frame in enumerate(index):
-            yield int(frame), pose[row], shape, trans[row], vertices[row].numpy(), joints[row].numpy()
+            yield int(frame), pose[row], shape, trans[row], vertices[row].numpy(), joints[row]
 
 
 def convert_sequence(sequence: dict[str, Any], bodies: dict[str, HumanModel], size: tuple[int, int],
@@ -157,21 +156,24 @@ def convert_sequence(sequence: dict[str, Any], bodies: dict[str, HumanModel], si
             if box is None:
                 continue
             fit = dict(pose=numbers(pose), shape=numbers(shape), trans=numbers(trans), gender=gender)
-            annotation = dict(person_id=person, bbox=numbers(box, 3), smpl_param=fit, joint_cam=numbers(joints, 5))
-            people.setdefault(frame, []).append(annotation)
+            people.setdefault(frame, []).append(dict(
+                person_id=person, bbox=numbers(box, 3), smpl_param=fit, joint_cam=numbers(joints, 5)))
     images: list[dict] = []
     annotations: list[dict] = []
     camera = dict(focal=numbers(focal), princpt=numbers(princpt))
     for frame in sorted(people):
         image_id = first_image + len(images)
-        images.append(dict(id=image_id, file_name=f'image_{frame:05d}.jpg', sequence=sequence['sequence'],
-                           frame_idx=frame, width=size[0], height=size[1], cam_param=camera))
+        images.append(dict(
+            id=image_id, file_name=f'image_{frame:05d}.jpg', sequence=sequence['sequence'],
+            frame_idx=frame, width=size[0], height=size[1], cam_param=camera))
         for annotation in people[frame]:
-            annotations.append(dict(id=first_annotation + len(annotations), image_id=image_id, **annotation))
+            number = first_annotation + len(annotations)
+            annotations.append(dict(id=number, image_id=image_id, **annotation))
     return images, annotations
 
 
-def convert_split(split: str, raw: Path, model_dir: Path, first_annotation: int) -> dict[str, list[dict]]:
+def convert_split(split: str, raw: Path, model_dir: Path,
+                  first_annotation: int) -> dict[str, list[dict]]:
     """The content of a split's JSON file.
 
     Args:
@@ -206,13 +208,8 @@ def sequence_files(raw: Path, split: str) -> list[Path]:
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line `argv` (default: the process's own)."""
-    parser = Parser(__doc__)
-    parser.add_argument('raw', type=Path, help='folder with sequenceFiles/ (and imageFiles/, for the image sizes)')
-    parser.add_argument('--split', nargs='+', choices=SPLITS, default=SPLITS, help='splits to convert')
-    parser.add_argument('--out', type=Path, default=ROOT / 'data/PW3D/data', help='folder of the JSON files')
-    parser.add_argument('--human_model_dir', type=Path, default=ROOT / 'data/human_models',
-                        help='folder with the gendered SMPL files')
-    args = parser.parse_args(argv)
+    raw = 'folder with sequenceFiles/ (and imageFiles/, for the image sizes)'
+    args = make_parser(__doc__, 'PW3D', raw, SPLITS, 'the gendered SMPL files').parse_args(argv)
     for split in args.split:
         sequence_files(args.raw, split)  # fail before the work starts
     annotation_num = 0

@@ -18,20 +18,18 @@ from typing import Any
 
 import cv2
 import numpy as np
-import torch
 from scipy.io import loadmat
 from tqdm import tqdm
 
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[2] / 'main' / 'init_path.py'))
 
-from common.arguments import Parser
 from common.errors import UserError, run_main
 from common.human_model import HumanModel, get_human_model
 from common.utils.joint_set import SMPL
 from common.utils.transforms import cam2pixel, flip_pose
-from main.config import ROOT
-from tool.convert.fits import move_fits, move_points, rigid_motion, tight_box
+from tool.convert.fits import move_fits, move_points, rigid_motion, run_body, tight_box
+from tool.convert.parser import make_parser
 from tool.files.write import numbers, write_image, write_json
 
 SPLITS = {'train': 'train', 'val': 'validation', 'test': 'test'}
@@ -39,7 +37,7 @@ WIDTH = 320  # pixels
 HEIGHT = 240
 FOCAL = (600., 600.)  # of a 60 mm lens on a 32 mm sensor, pixels
 PRINCPT = (160., 120.)  # pixels
-WORLD_TO_CAMERA = np.array([[0., 0., -1.], [0., 1., 0.], [-1., 0., 0.]])  # SURREAL's camera, y down, z forward
+WORLD_TO_CAMERA = np.array([[0., 0., -1.], [0., 1., 0.], [-1., 0., 0.]])  # y down, z forward
 LARGEST_ERROR_2D = 3.  # pixels, median, between projected joints3D and joints2D
 LARGEST_ERROR_3D = .03  # metres, mean, between the body's joints and joints3D
 FLIP = SMPL.flip_order()[:24]
@@ -60,17 +58,19 @@ def read_clip(path: Path) -> Clip:
     """Read an _info.mat file. UserError: it is not one, or broken."""
     try:
         info = loadmat(path)
-        return Clip(pose=info['pose'].astype(np.float64).reshape(72, -1).T,
-                    shape=info['shape'].astype(np.float64).reshape(10, -1)[:, 0],
-                    joints=info['joints3D'].astype(np.float64).reshape(3, 24, -1).transpose(2, 1, 0),
-                    pixels=info['joints2D'].astype(np.float64).reshape(2, 24, -1).transpose(2, 1, 0),
-                    place=info['camLoc'].astype(np.float64).reshape(3),
-                    gender=('female', 'male')[int(info['gender'].ravel()[0])])
+        return Clip(
+            pose=info['pose'].astype(np.float64).reshape(72, -1).T,
+            shape=info['shape'].astype(np.float64).reshape(10, -1)[:, 0],
+            joints=info['joints3D'].astype(np.float64).reshape(3, 24, -1).transpose(2, 1, 0),
+            pixels=info['joints2D'].astype(np.float64).reshape(2, 24, -1).transpose(2, 1, 0),
+            place=info['camLoc'].astype(np.float64).reshape(3),
+            gender=('female', 'male')[int(info['gender'].ravel()[0])])
     except Exception as error:  # a damaged MATLAB file can raise anything
         raise UserError(f'{path} is no _info.mat file of SURREAL ({error}): download the clip again') from error
 
 
-def to_camera(joints: np.ndarray, pixels: np.ndarray, place: np.ndarray) -> tuple[np.ndarray, bool] | None:
+def to_camera(joints: np.ndarray, pixels: np.ndarray,
+              place: np.ndarray) -> tuple[np.ndarray, bool] | None:
     """Move joints into camera space.
 
     Args:
@@ -92,8 +92,8 @@ def to_camera(joints: np.ndarray, pixels: np.ndarray, place: np.ndarray) -> tupl
     return candidates[int(np.argmin(errors))]
 
 
-@torch.no_grad()
-def camera_fits(pose: np.ndarray, shape: np.ndarray, joints: np.ndarray, body: HumanModel) -> tuple[np.ndarray, ...]:
+def camera_fits(pose: np.ndarray, shape: np.ndarray, joints: np.ndarray,
+                body: HumanModel) -> tuple[np.ndarray, ...]:
     """Move bodies onto their joints in camera space.
 
     Args:
@@ -104,13 +104,14 @@ def camera_fits(pose: np.ndarray, shape: np.ndarray, joints: np.ndarray, body: H
     Returns:
         pose (T, 72), trans (T, 3), mean joint error (T,), vertices (T, V, 3) and regressed joints (T, J, 3), metres.
     """
-    betas = torch.tensor(shape, dtype=torch.float32).expand(len(pose), -1)
-    own = body(torch.tensor(pose, dtype=torch.float32), betas, None)[1].double().numpy()
+    shapes = np.tile(shape, (len(pose), 1))
+    own = run_body(body, pose, shapes)[1].double().numpy()
     rotation, translation = rigid_motion(own, joints)
     error = np.linalg.norm(move_points(own, rotation, translation) - joints, axis=2).mean(1)
     pose, trans = move_fits(pose, np.zeros((len(pose), 3)), own[:, 0], rotation, translation)
-    vertices, _ = body(torch.tensor(pose, dtype=torch.float32), betas, torch.tensor(trans, dtype=torch.float32))
-    return pose, trans, error, vertices.numpy(), (body.joint_regressor @ vertices).numpy()
+    vertices, _ = run_body(body, pose, shapes, trans)
+    regressed = body.get_buffer('joint_regressor') @ vertices
+    return pose, trans, error, vertices.numpy(), regressed.numpy()
 
 
 def save_frames(video: Path, folder: Path, frames: list[int]) -> None:
@@ -149,9 +150,10 @@ def convert_clip(path: Path, human_model_dir: Path, every: int) -> list[tuple[in
         box = tight_box(cam2pixel(vertices[row], FOCAL, PRINCPT), WIDTH, HEIGHT)
         if box is None:
             continue
-        fit = dict(pose=numbers(pose[row]), shape=numbers(clip.shape), trans=numbers(trans[row]), gender=clip.gender)
-        annotation = dict(person_id=0, bbox=numbers(box, 3), smpl_param=fit, joint_cam=numbers(regressed[row], 5))
-        people.append((int(frame), annotation))
+        fit = dict(pose=numbers(pose[row]), shape=numbers(clip.shape), trans=numbers(trans[row]),
+                   gender=clip.gender)
+        people.append((int(frame), dict(
+            person_id=0, bbox=numbers(box, 3), smpl_param=fit, joint_cam=numbers(regressed[row], 5))))
     return people
 
 
@@ -175,8 +177,9 @@ def convert_split(split: str, raw: Path, out: Path, human_model_dir: Path, every
             unused += 1
         for frame, annotation in people:
             number = len(images)
-            images.append(dict(id=number, file_name=f'image_{frame:05d}.jpg', sequence=sequence, frame_idx=frame,
-                               width=WIDTH, height=HEIGHT, cam_param=camera))
+            images.append(dict(
+                id=number, file_name=f'image_{frame:05d}.jpg', sequence=sequence, frame_idx=frame,
+                width=WIDTH, height=HEIGHT, cam_param=camera))
             annotations.append(dict(id=number, image_id=number, **annotation))
     if not images:
         raise UserError(f'none of the {len(clips)} clips below {raw / split} has a frame whose fit lands on '
@@ -188,13 +191,9 @@ def convert_split(split: str, raw: Path, out: Path, human_model_dir: Path, every
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line `argv` (default: the process's own)."""
-    parser = Parser(__doc__)
-    parser.add_argument('raw', type=Path, help='folder with train/, val/ and test/, such as SURREAL/data/cmu')
-    parser.add_argument('--split', nargs='+', choices=SPLITS, default=tuple(SPLITS), help='splits to convert')
+    raw = 'folder with train/, val/ and test/, such as SURREAL/data/cmu'
+    parser = make_parser(__doc__, 'SURREAL', raw, SPLITS, 'the gendered SMPL files')
     parser.add_argument('--every', type=int, default=10, metavar='N', help='take every N-th frame')
-    parser.add_argument('--out', type=Path, default=ROOT / 'data/SURREAL/data', help='folder to write to')
-    parser.add_argument('--human_model_dir', type=Path, default=ROOT / 'data/human_models',
-                        help='folder with the gendered SMPL files')
     args = parser.parse_args(argv)
     if args.every < 1:
         raise UserError(f'--every {args.every}: must be 1 or more')

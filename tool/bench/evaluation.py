@@ -1,6 +1,7 @@
 """Evaluation: samples per second of every kind of test set, beside the time that the network takes for them."""
 import functools
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -65,8 +66,10 @@ def measure_evaluation(cfg: Config, device: torch.device, repeats: int) -> list[
     """The metrics of a test batch, beside the network's forward pass of as many samples."""
     sets = test_sets(cfg)
     batch = min(cfg.test_batch_size, *[len(data) for data in sets.values()])
-    calls = {title: functools.partial(data.evaluate, random_outputs(data, batch), 0) for title, data in sets.items()}
-    seconds = alternate({**calls, 'net': network_inference(cfg, [device])}, repeats, device)
+    calls: dict[str, Callable] = {'net': network_inference(cfg, [device])}
+    for title, data in sets.items():
+        calls[title] = functools.partial(data.evaluate, random_outputs(data, batch), 0)
+    seconds = alternate(calls, repeats, device)
     net = cfg.test_batch_size / seconds['net']
     return [Row(f'evaluation, {title}', batch / seconds[title], 'samples/s', "the network's inference", net,
                 100 * net * seconds[title] / batch, '% of its time') for title in sets]

@@ -63,7 +63,8 @@ class Imitation(MeshDataset):
         """Yield the same person LENGTH times, as large as fits into the image."""
         body = self.human_model
         height, width = self.kind.shape
-        pose = np.random.default_rng(0).normal(scale=.2, size=body.kinematic_joint_num * 3).astype(np.float32)
+        rng = np.random.default_rng(0)
+        pose = rng.normal(scale=.2, size=body.kinematic_joint_num * 3).astype(np.float32)
         pose[:3] = (math.pi, 0, 0)  # body models have y up, cameras y down
         depth = HAND_DISTANCE if body.is_hand else BODY_DISTANCE
         trans = np.array([0, 0, depth], np.float32)
@@ -77,7 +78,8 @@ class Imitation(MeshDataset):
         camera = Camera(np.array([focal, focal], np.float32), princpt.astype(np.float32))
         pixels = cam2pixel(vertices, camera.focal, camera.princpt)[:, :2]
         corner = pixels.min(0)
-        box = process_bbox(np.concatenate([corner, pixels.max(0) - corner]), width, height, self.cfg.input_img_shape)
+        tight = np.concatenate([corner, pixels.max(0) - corner])
+        box = process_bbox(tight, width, height, self.cfg.input_img_shape)
         joint_img, joint_cam = self.annotated_joints(vertices, camera)
         for i in range(LENGTH):
             yield Sample(str(self.path), self.kind.shape, box, camera, joint_img=joint_img, joint_cam=joint_cam,

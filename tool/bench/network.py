@@ -42,7 +42,8 @@ def network_inference(cfg: Config, devices: list[torch.device]) -> Callable[[], 
     """A function that runs the network once on cfg.test_batch_size images per device."""
     model = get_model(cfg, get_human_model(cfg.human_model, cfg.human_model_dir), 'test')
     net = wrap(prepare_for_inference(model, devices[0]), devices, cfg.amp, cfg.compile)
-    inputs = {'img': torch.rand(cfg.test_batch_size * len(devices), 3, *cfg.input_img_shape, device=devices[0])}
+    batch = cfg.test_batch_size * len(devices)
+    inputs = {'img': torch.rand(batch, 3, *cfg.input_img_shape, device=devices[0])}
 
     @torch.inference_mode()
     def call() -> None:
@@ -107,12 +108,14 @@ def random_batch(human_model: HumanModel, cfg: Config, batch: int,
     def uniform(*shape: int) -> torch.Tensor:
         return torch.rand(batch, *shape, device=device)
 
-    targets = {'orig_joint_img': lixels * uniform(joints, 3), 'fit_joint_img': lixels * uniform(joints, 3),
-               'fit_mesh_img': lixels * uniform(vertices, 3), 'orig_joint_cam': uniform(joints, 3),
-               'fit_joint_cam': uniform(joints, 3), 'shape_param': uniform(10),
-               'pose_param': uniform(human_model.kinematic_joint_num * 3)}
-    shapes = {'orig_joint_valid': (joints, 1), 'orig_joint_trunc': (joints, 1), 'fit_joint_trunc': (joints, 1),
-              'fit_mesh_trunc': (vertices, 1), 'is_valid_fit': (), 'is_3D': ()}
+    targets = {
+        'orig_joint_img': lixels * uniform(joints, 3), 'orig_joint_cam': uniform(joints, 3),
+        'fit_joint_img': lixels * uniform(joints, 3), 'fit_joint_cam': uniform(joints, 3),
+        'fit_mesh_img': lixels * uniform(vertices, 3), 'shape_param': uniform(10),
+        'pose_param': uniform(human_model.kinematic_joint_num * 3)}
+    shapes = {
+        'orig_joint_valid': (joints, 1), 'orig_joint_trunc': (joints, 1), 'is_valid_fit': (),
+        'fit_joint_trunc': (joints, 1), 'fit_mesh_trunc': (vertices, 1), 'is_3D': ()}
     meta = {name: torch.ones(batch, *shape, device=device) for name, shape in shapes.items()}
     return {'img': uniform(3, *cfg.input_img_shape)}, targets, meta
 
@@ -120,16 +123,16 @@ def random_batch(human_model: HumanModel, cfg: Config, batch: int,
 def measure_inference(cfg: Config, device: torch.device, repeats: int) -> list[Row]:
     """The speed of the network in inference."""
     batch = cfg.test_batch_size
-    seconds = alternate({'net': network_inference(cfg, [device]), 'resnet': resnet_inference(batch, device)},
-                        repeats, device)
+    calls = {'net': network_inference(cfg, [device]), 'resnet': resnet_inference(batch, device)}
+    seconds = alternate(calls, repeats, device)
     return [speed_row(f'inference, batch {batch}', batch, seconds, INFERENCE)]
 
 
 def measure_training(cfg: Config, device: torch.device, repeats: int) -> list[Row]:
     """The speed of a training step: forward, losses, backward."""
     batch = cfg.train_batch_size
-    seconds = alternate({'net': network_training(cfg, [device]), 'resnet': resnet_training(batch, device)},
-                        repeats, device)
+    calls = {'net': network_training(cfg, [device]), 'resnet': resnet_training(batch, device)}
+    seconds = alternate(calls, repeats, device)
     return [speed_row(f'training step, batch {batch}', batch, seconds, TRAINING)]
 
 

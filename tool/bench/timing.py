@@ -2,7 +2,7 @@
 import math
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -31,7 +31,7 @@ class Row:
         return text
 
 
-def alternate(calls: dict[str, Callable[[], object]], repeats: int,
+def alternate(calls: Mapping[str, Callable[[], object]], repeats: int,
               device: torch.device | None = None) -> dict[str, float]:
     """Seconds of one call of each function: {name: median over `repeats` rounds}.
 

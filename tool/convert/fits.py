@@ -1,6 +1,8 @@
 """Geometry that the converters share: boxes of image points, and rigid motions of fitted bodies."""
 import numpy as np
+import torch
 
+from common.human_model import HumanModel
 from common.utils.transforms import rotate_pose, world2cam_trans
 
 
@@ -11,6 +13,15 @@ def tight_box(points: np.ndarray, width: int, height: int) -> list[float] | None
     if not (high > low).all():
         return None
     return [*low.tolist(), *(high - low).tolist()]
+
+
+@torch.no_grad()
+def run_body(body: HumanModel, poses: np.ndarray, shapes: np.ndarray,
+             trans: np.ndarray | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Vertices (N, V, 3) and kinematic joints (N, K, 3), float32 metres, of poses (N, K*3), shapes (N, 10) and trans
+    (N, 3)."""
+    offset = None if trans is None else torch.tensor(trans, dtype=torch.float32)
+    return body(torch.tensor(poses, dtype=torch.float32), torch.tensor(shapes, dtype=torch.float32), offset)
 
 
 def move_fits(poses: np.ndarray, trans: np.ndarray, pelvis: np.ndarray, rotations: np.ndarray,

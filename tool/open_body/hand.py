@@ -37,7 +37,8 @@ def axes_of(joints: np.ndarray) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def aligned(vertices: np.ndarray, joints: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def aligned(vertices: np.ndarray, joints: np.ndarray,
+            target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A variation of the hand, turned and moved onto the mean one: anny's hands hang from arms of other lengths.
 
     Args:

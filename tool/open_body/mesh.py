@@ -28,7 +28,8 @@ def boundary_edges(faces: np.ndarray) -> list[tuple[int, int]]:
     return [edge for edge, count in counts.items() if count == 1]
 
 
-def shrink_boundary(vertices: np.ndarray, faces: np.ndarray, edge_num: int) -> tuple[np.ndarray, np.ndarray]:
+def shrink_boundary(vertices: np.ndarray, faces: np.ndarray,
+                    edge_num: int) -> tuple[np.ndarray, np.ndarray]:
     """Collapse the shortest edges of the rim until `edge_num` are left. Returns new vertices and faces."""
     vertices = vertices.copy()
     while len(edges := boundary_edges(faces)) > edge_num:

@@ -61,9 +61,10 @@ def posed_meshes(model: dict[str, np.ndarray], joint_set: JointSet, spread: np.n
     """
     joint_num = len(spread)
     arrays = BodyArrays(
-        v_template=model['v_template'], faces=model['f'].astype(np.int64), shapedirs=model['shapedirs'],
-        posedirs=np.zeros((9 * (joint_num - 1), 3), np.float32), joint_regressor=model['J_regressor'],
-        weights=model['weights'], parents=model['parents'], pose_mean=np.zeros(3 * joint_num, np.float32))
+        v_template=model['v_template'], faces=model['f'].astype(np.int64),
+        shapedirs=model['shapedirs'], posedirs=np.zeros((9 * (joint_num - 1), 3), np.float32),
+        joint_regressor=model['J_regressor'], weights=model['weights'], parents=model['parents'],
+        pose_mean=np.zeros(3 * joint_num, np.float32))
     rng = np.random.default_rng(0)
     pose = rng.normal(size=(count, joint_num, 3)) * spread[:, None]
     shape = rng.normal(size=(count, 10))

@@ -8,7 +8,7 @@ import torch
 from common.errors import optional_import
 
 AXES = np.array([[1, 0, 0], [0, 0, 1], [0, -1, 0]], float)   # anny: z up, facing -y; here: y up, facing +z
-STEP = .2                                                    # of a phenotype, around its middle value of .5
+STEP = .2  # of a phenotype, around its middle value of .5
 PACKAGES = 'the build of the embedded models'
 
 
