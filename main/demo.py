@@ -9,13 +9,14 @@
 For each picture it writes a folder output/demo/<name>/ with overlays (rendered_mesh_*.jpg, output_mesh_*.jpg), meshes
 (output_mesh_*.obj), an overview.jpg, and all numbers with their units (result.json, result.npz).
 """
+import runpy
 import sys
 from pathlib import Path
 
 import numpy as np
 
 if not __package__:
-    import init_path  # noqa: F401
+    runpy.run_path(str(Path(__file__).resolve().with_name('init_path.py')))
 
 from common.demo import image_run, options
 from common.demo.inputs.boxes import read_box_file

@@ -3,8 +3,11 @@
     python main/test.py --gpu 0 --test_epoch 12
     python main/test.py --cfg nano --snapshot output/model_dump/snapshot_14.pth.tar
 """
+import runpy
+from pathlib import Path
+
 if not __package__:
-    import init_path  # noqa: F401
+    runpy.run_path(str(Path(__file__).resolve().with_name('init_path.py')))
 
 from common.devices import processes
 from common.errors import run_main

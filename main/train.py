@@ -6,11 +6,13 @@
     torchrun --nproc_per_node 4 main/train.py --gpu 0-3 --stage lixel
 """
 import os
+import runpy
 import shlex
 import sys
+from pathlib import Path
 
 if not __package__:
-    import init_path  # noqa: F401
+    runpy.run_path(str(Path(__file__).resolve().with_name('init_path.py')))
 
 import torch
 

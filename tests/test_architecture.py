@@ -91,7 +91,7 @@ def test_every_package_used_is_required():
             continue  # builds the shipped bodies once, with packages that nobody else needs
         for module, _ in imports(path):
             top = module.split('.')[0]
-            if top not in sys.stdlib_module_names and top not in (*OWN, 'init_path') and top not in OPTIONAL:
+            if top not in sys.stdlib_module_names and top not in OWN and top not in OPTIONAL:
                 assert DISTRIBUTIONS.get(top, top) in required, f'{path} imports {top}'
 
 

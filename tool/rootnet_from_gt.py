@@ -8,44 +8,53 @@ Human3.6M pelvis of the annotated body); where a set annotates none (MS COCO, Fr
 truth) they are estimated from the size of the box, and the program says so. Results made with true depths belong in no
 comparison with published ones: state it with the number. `use_gt_info=true` gives the same without a file.
 """
-# ruff: noqa: E402
 import importlib
-import sys
+import runpy
 from pathlib import Path
 
 import numpy as np
 from tqdm import tqdm
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+if not __package__:
+    runpy.run_path(str(Path(__file__).resolve().parents[1] / 'main' / 'init_path.py'))
+
 from common.arguments import Parser, each_once
 from common.errors import UserError, run_main
 from common.utils.transforms import pixel2cam
 from data import build_dataset, dataset_names
 from data.boxes import rootnet_file
+from data.mesh_dataset import MeshDataset
+from data.sample import Sample
 from data.target import place_fit
 from main.config import Config
-from tool.conversion import numbers, write_json
+from tool.files.write import numbers, write_json
 
 
-def sets_with_rootnet():
+def sets_with_rootnet() -> dict[str, tuple[str, str, float]]:
     """{name: (file, key, metres per unit)} of the data sets whose tests can use RootNet's results."""
-    loaders = {name: getattr(importlib.import_module(f'data.{name}.{name}'), name) for name in dataset_names()}
-    return {name: loader.rootnet for name, loader in loaders.items() if loader.rootnet}
+    found = {}
+    for name in dataset_names():
+        loader = getattr(importlib.import_module(f'data.{name}.{name}'), name)
+        if loader.rootnet:
+            found[name] = loader.rootnet
+    return found
 
 
-def root_position(dataset, sample):
+def root_position(dataset: MeshDataset, sample: Sample) -> np.ndarray:
     """The root joint (3,) of a test sample in camera space, metres; or the middle of the box at its depth."""
     if dataset.mesh_target_at_test:
         joints = dataset.eval_joints
         return joints.regress(place_fit(sample, dataset.body).vertices[None])[0, joints.root]
-    if sample.joint_cam is not None:
-        return sample.joint_cam[dataset.joint_set.root_idx]
-    x, y, w, h = sample.bbox
-    return pixel2cam(np.array([x + w / 2, y + h / 2, sample.root_depth]), sample.camera.focal, sample.camera.princpt)
+    joint_set = dataset.joint_set
+    if sample.joint_cam is not None and joint_set is not None:
+        return sample.joint_cam[joint_set.root_idx]
+    camera = sample.camera
+    assert camera is not None  # every test sample has one
+    x, y, width, height = sample.bbox
+    return pixel2cam(np.array([x + width / 2, y + height / 2, sample.root_depth]), camera.focal, camera.princpt)
 
 
-def make_entries(dataset, key, unit):
+def make_entries(dataset: MeshDataset, key: str, unit: float) -> list[dict]:
     """The list of RootNet entries of a test set: key, bbox (xywh pixels), root_cam in `unit` metres."""
     entries = []
     for sample in tqdm(dataset.samples, desc=dataset.name, unit='sample'):
@@ -55,7 +64,8 @@ def make_entries(dataset, key, unit):
     return entries
 
 
-def main(argv=None):
+def main(argv: list[str] | None = None) -> None:
+    """Run the command line `argv` (default: the process's own)."""
     known = sets_with_rootnet()
     parser = Parser(__doc__)
     parser.add_argument('name', help=f'data set: {", ".join(known)}')
@@ -75,7 +85,7 @@ def main(argv=None):
         raise UserError(f'{out} is there already; --force replaces it, --out writes another')
     dataset = build_dataset(args.name, args.split, cfg)
     entries = make_entries(dataset, key, unit)
-    write_json(entries, out)
+    write_json(out, entries)
     print(f'{out}: {len(entries)} boxes; root depths: {dataset.boxes.depth_source}')
 
 

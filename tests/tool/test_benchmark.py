@@ -13,7 +13,7 @@ from common.human_model import get_human_model
 from main.config import ROOT
 from tests.tiny import SETTINGS, tiny_config
 from tool import benchmark
-from tool.bench import evaluation, loading, memory, network, scaling, timing
+from tool.bench import evaluation, imitation, memory, network, scaling, timing
 
 CPU = torch.device('cpu')
 WORDS = ['--gpu', 'cpu', *SETTINGS, 'synthetic_train_size=8', 'synthetic_img_size=64']
@@ -65,12 +65,12 @@ def test_a_speed_is_images_over_seconds_and_its_ratio_of_times():
                                 'its', 'time']
 
 
-@pytest.mark.parametrize('kind', [*loading.BODIES, *loading.HANDS], ids=lambda kind: kind.title.split()[0])
+@pytest.mark.parametrize('kind', [*imitation.BODIES, *imitation.HANDS], ids=lambda kind: kind.title.split()[0])
 def test_imitated_data_is_whole_and_of_the_shapes_of_the_random_batch(tmp_path, kind):
-    body = 'open_hand' if kind in loading.HANDS else 'open_body'
+    body = 'open_hand' if kind in imitation.HANDS else 'open_body'
     config = tiny_config(tmp_path, f'body_model={body}')
-    loading.write_picture(tmp_path / 'a.jpg', kind.shape)
-    data = loading.Pictures('train', config, kind, tmp_path / 'a.jpg')
+    imitation.write_photo(tmp_path / 'a.jpg', kind.shape)
+    data = imitation.Imitation('train', config, kind, tmp_path / 'a.jpg')
     parts = data.get_item(5, None)
     _, targets, meta = parts
     assert meta['is_valid_fit'] == 1 and meta['fit_mesh_trunc'].all() and meta['fit_joint_trunc'].all()
@@ -144,7 +144,7 @@ def test_scaling_alternates_and_compares_with_one_process(monkeypatch):
     # the ratio is the median of the rounds' ratios 3/2, 8/4 and 4/8
     assert runs == [1, 2] * 3 and [(row.value, row.ratio) for row in rows] == [(4., 1.), (4., 1.5)]
     monkeypatch.setattr(scaling.os, 'sched_getaffinity', lambda pid: {0}, raising=False)
-    with pytest.raises(UserError, match='there is one only'):
+    with pytest.raises(UserError, match='there is only one'):
         scaling.measure_scaling([], 3)
 
 

@@ -43,7 +43,7 @@ def test_complete_sets_are_ready(check, tiny_datasets):
     assert code == 0
     assert 'MISSING' not in printed and 'BROKEN' not in printed
     assert '=> PW3D: ready: train, validation, test\n' in printed
-    assert 'train: 20 samples in 20 pictures, 0 of them absent' in printed
+    assert 'train: 20 samples in 20 images, 0 of them absent' in printed
 
 
 def test_empty_folder(check, tmp_path):
@@ -104,7 +104,7 @@ def test_absent_and_unreadable_pictures(check, data_dir):
     next((data_dir / 'FreiHAND/data/evaluation/rgb').iterdir()).write_bytes(b'no picture')
     code, printed = check(data_dir, 'FreiHAND')
     assert code == 1
-    assert f'2 of 4 pictures are absent, the first: {pictures[1]}' in printed
+    assert f'2 of 4 images are absent, the first: {pictures[1]}' in printed
     assert 'unreadable' in printed
     cv2.imwrite(str(next((data_dir / 'FreiHAND/data/evaluation/rgb').iterdir())), np.zeros((60, 50, 3), np.uint8))
     assert 'is 50 x 60 pixels large, the annotations say 112 x 112' in check(data_dir, 'FreiHAND')[1]

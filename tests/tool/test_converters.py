@@ -2,9 +2,6 @@
 import importlib
 import json
 import pickle
-import subprocess
-import sys
-from pathlib import Path
 
 import cv2
 import numpy as np
@@ -22,10 +19,10 @@ from tests.raw_releases import (
     write_body_models,
     write_python2_pickle,
 )
-from tool import conversion
+from tool.files import json_list
+from tool.files.write import write_image, write_json
 
 pw3d = importlib.import_module('tool.3DPW.convert')
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope='module')
@@ -138,28 +135,33 @@ def test_3dpw_refuses_other_files(tmp_path, content, message):
 
 
 def test_lists_are_read_in_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr(conversion, 'CHUNK', 7)
+    monkeypatch.setattr(json_list, 'CHUNK', 7)
     values = [[1.25, -2e-3, [3]], {'a': [4, 5]}, 123456.75, [], 'six , ]', 7]
     for i, text in enumerate((json.dumps(values), json.dumps(values, indent=3) + '\n')):
         (tmp_path / f'{i}.json').write_text(text)
-        assert list(conversion.iter_json_list(tmp_path / f'{i}.json', 'a test')) == values
+        assert list(json_list.iter_json_list(tmp_path / f'{i}.json', 'a test')) == values
     (tmp_path / 'cut.json').write_text(json.dumps(values)[:-1])
     with pytest.raises(UserError, match='cut off'):
-        list(conversion.iter_json_list(tmp_path / 'cut.json', 'a test'))
+        list(json_list.iter_json_list(tmp_path / 'cut.json', 'a test'))
 
 
 def test_files_are_written_whole_or_not_at_all(tmp_path):
     path = tmp_path / 'made' / 'a.json'
-    conversion.write_json({'a': 1}, path)
+    write_json(path, {'a': 1})
     with pytest.raises(ValueError):
-        conversion.write_json({'a': float('nan')}, path)
+        write_json(path, {'a': float('nan')})
     assert load_json(path) == {'a': 1} and list(path.parent.iterdir()) == [path]
 
 
-def test_command_runs_from_any_folder(tmp_path):
-    command = [sys.executable, str(ROOT / 'tool/3DPW/convert.py'), 'nowhere']
-    wrong = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert wrong.returncode == 2 and wrong.stderr.startswith('error: ') and wrong.stderr.count('\n') == 1
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    image = np.zeros((2, 2, 3), np.uint8)
+    (tmp_path / 'file').touch()
+    with pytest.raises(UserError, match='cannot write .*file/a.json .*: choose another place'):
+        write_json(tmp_path / 'file' / 'a.json', {})
+    with pytest.raises(UserError, match='cannot write .*file/a.png'):
+        write_image(tmp_path / 'file' / 'a.png', image)
+    with pytest.raises(UserError, match='cannot write .*a.nothing: the name must end with .png or .jpg'):
+        write_image(tmp_path / 'a.nothing', image)
 
 
 @pytest.mark.parametrize('name', ['3DPW', 'FreiHAND', 'SURREAL'])

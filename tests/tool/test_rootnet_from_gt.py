@@ -8,7 +8,7 @@ from common.errors import UserError
 from data import build_dataset
 from data.checks.load_check import MISSING
 from tool import check_assets, rootnet_from_gt
-from tool.conversion import write_json
+from tool.files.write import write_json
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_files_that_are_there_are_kept(make, tmp_path, stand_in_bodies):
     _, file = make('Human36M')
     arguments = ['Human36M', f'data_dir={tmp_path}', f'human_model_dir={stand_in_bodies}']
     before = json.loads(file.read_text())
-    write_json(before[:1], file)
+    write_json(file, before[:1])
     with pytest.raises(UserError, match='is there already'):
         rootnet_from_gt.main(arguments)
     rootnet_from_gt.main([*arguments, '--force'])

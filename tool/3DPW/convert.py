@@ -13,43 +13,51 @@ space; here the camera pose is merged into the root rotation and the translation
 The people, their boxes and their numbers are this program's choice (data/README.md, "Testing"): RootNet's published
 file belongs to the published lists and not to these.
 """
-# ruff: noqa: E402
 import mmap
-import sys
+import runpy
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
-import torch
 from tqdm import tqdm
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-from common.arguments import Parser
+if not __package__:
+    runpy.run_path(str(Path(__file__).resolve().parents[2] / 'main' / 'init_path.py'))
+
 from common.errors import UserError, run_main
 from common.files.records import Record, to_array
 from common.files.safe_pickle import SafeUnpickler
-from common.human_model import get_human_model
+from common.human_model import HumanModel, get_human_model
 from common.utils.transforms import cam2pixel
-from tool.conversion import move_fits, numbers, tight_box, write_json
+from tool.convert.fits import move_fits, run_body, tight_box
+from tool.convert.parser import make_parser
+from tool.files.write import numbers, write_json
 
 SPLITS = ('train', 'validation', 'test')
-GENDERS = {'m': 'male', 'f': 'female', 'male': 'male', 'female': 'female', 'n': 'neutral', 'neutral': 'neutral'}
+GENDERS = {'m': 'male', 'f': 'female', 'n': 'neutral', 'male': 'male', 'female': 'female',
+           'neutral': 'neutral'}
 FIELDS = ('poses', 'trans', 'betas', 'genders', 'cam_poses', 'cam_intrinsics', 'campose_valid')
 BATCH = 64  # bodies at a time
 
 
-def plain(value):
+def plain(value: Any) -> Any:
     """A value of a sequence file, or the values of a list, with its arrays as NumPy arrays."""
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
-    return to_array(value) if isinstance(value, Record) else value
+    if isinstance(value, Record):
+        return to_array(value)
+    return value
 
 
-def read_sequence(path):
-    """The fields used here of one official sequence file, checked; nothing that the pickle asks for is run.
+def read_sequence(path: Path) -> dict[str, Any]:
+    """Read and check one official sequence file; nothing in the pickle is executed.
 
-    Keys: FIELDS and `sequence`, `poses2d` (None where the file has none). Lists have one entry per person.
+    Returns:
+        FIELDS, `sequence` (its name) and `poses2d` (None where the file has none). Lists have one entry per person.
+    Raises:
+        UserError: The file is broken, or not a 3DPW sequence.
     """
     try:
         with open(path, 'rb') as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
@@ -60,23 +68,24 @@ def read_sequence(path):
         raise UserError(f'{path} is not a 3DPW sequence: it lacks {error}') from error
     except Exception as error:  # a damaged or forged file can fail in any way
         raise UserError(f'{path} is broken ({error}): unpack sequenceFiles.zip of 3DPW again') from error
-    sequence['sequence'] = str(stored.get('sequence', Path(path).stem))
+    sequence['sequence'] = str(stored.get('sequence', path.stem))
     frames = len(sequence['cam_poses'])
+    shapes = {'poses': (frames, 72), 'trans': (frames, 3), 'campose_valid': (frames,)}
     for person, gender in enumerate(sequence['genders']):
         if gender not in GENDERS:
             raise UserError(f'{path}: person {person} has the gender "{gender}", known are m and f')
-        for field, shape in (('poses', (frames, 72)), ('trans', (frames, 3)), ('campose_valid', (frames,))):
-            if np.shape(sequence[field][person]) != shape:
-                raise UserError(f'{path}: {field} of person {person} has the shape '
-                                f'{np.shape(sequence[field][person])}, not {shape}')
+        for field, shape in shapes.items():
+            found = np.shape(sequence[field][person])
+            if found != shape:
+                raise UserError(f'{path}: {field} of person {person} has the shape {found}, not {shape}')
     return sequence
 
 
-def visible_frames(sequence, person):
-    """Indices of the frames in which the camera pose is valid and the person was seen (one 2-D keypoint or more).
+def visible_frames(sequence: dict[str, Any], person: int) -> np.ndarray:
+    """Indices of the frames with a valid camera pose in which the person was seen (one 2-D keypoint or more).
 
-    Frames with values that are not finite are left out. A sequence whose 2-D keypoints are all zero or absent says
-    nothing about who is visible: then all frames count.
+    Frames with values that are not finite are left out. Where all 2-D keypoints of a sequence are zero or absent, who
+    is visible is unknown, and all frames count.
     """
     valid = np.asarray(sequence['campose_valid'][person]).astype(bool)
     for values in (sequence['cam_poses'], sequence['poses'][person], sequence['trans'][person]):
@@ -89,98 +98,130 @@ def visible_frames(sequence, person):
     return np.flatnonzero(valid)
 
 
-def image_size(sequence, image_dir):
-    """(width, height) of a sequence's frames: of its first picture, else twice the principal point (its centre)."""
-    for path in sorted((image_dir / sequence['sequence']).glob('image_*'))[:1]:
-        picture = cv2.imread(str(path))
-        if picture is None:
+def image_size(sequence: dict[str, Any], image_dir: Path) -> tuple[int, int]:
+    """(width, height) of the frames: of the first image that is there, else twice the principal point (its centre)."""
+    path = min((image_dir / sequence['sequence']).glob('image_*'), default=None)
+    if path:
+        image = cv2.imread(str(path))
+        if image is None:
             raise UserError(f'{path} cannot be read as an image: download imageFiles.zip again')
-        return picture.shape[1], picture.shape[0]
+        return image.shape[1], image.shape[0]
     width, height = np.round(2 * np.asarray(sequence['cam_intrinsics'], np.float64)[:2, 2])
     return int(width), int(height)
 
 
-@torch.no_grad()
-def camera_fits(sequence, person, frames, body):
-    """Yield, per batch of frames: their indices, pose (n, 72), shape (10,), trans (n, 3), vertices and joints in
-    camera space, metres."""
+def camera_fits(sequence: dict[str, Any], person: int, frames: np.ndarray,
+                body: HumanModel) -> Iterator[tuple]:
+    """Move the bodies of a person into camera space.
+
+    Yields:
+        For each frame of `frames`: its index, pose (72,), shape (10,), trans (3,), vertices (V, 3) and joints (J, 3),
+        metres.
+    """
     shape = np.asarray(sequence['betas'][person], np.float64).reshape(-1)[:10]  # some files hold 300
-    betas = torch.tensor(shape, dtype=torch.float32)[None]
-    pelvis = body(torch.zeros(1, 72), betas, None)[1][0, 0].double().numpy()
-    cameras = np.asarray(sequence['cam_poses'], np.float64)
+    rest_joints = run_body(body, np.zeros((1, 72)), shape[None])[1].double().numpy()
     for start in range(0, len(frames), BATCH):
         index = frames[start:start + BATCH]
-        pose, trans = move_fits(sequence['poses'][person][index], sequence['trans'][person][index],
-                                np.tile(pelvis, (len(index), 1)), cameras[index, :3, :3], cameras[index, :3, 3])
-        vertices, _ = body(torch.tensor(pose, dtype=torch.float32), betas.expand(len(index), -1),
-                           torch.tensor(trans, dtype=torch.float32))
-        joints = body.joint_regressor @ vertices
-        yield index, pose, shape, trans, vertices.numpy(), joints.numpy()
+        count = len(index)
+        cameras = np.asarray(sequence['cam_poses'], np.float64)[index]
+        pose, trans = move_fits(
+            sequence['poses'][person][index], sequence['trans'][person][index],
+            np.tile(rest_joints[0, 0], (count, 1)), cameras[:, :3, :3], cameras[:, :3, 3])
+        vertices, _ = run_body(body, pose, np.tile(shape, (count, 1)), trans)
+        joints = (body.get_buffer('joint_regressor') @ vertices).numpy()
+        for row, frame in enumerate(index):
+            yield int(frame), pose[row], shape, trans[row], vertices[row].numpy(), joints[row]
 
 
-def convert_sequence(sequence, bodies, size, first_image, first_annotation):
-    """Images and annotations (lists of dictionaries, ids counting up from the given ones) of one sequence.
+def convert_sequence(sequence: dict[str, Any], bodies: dict[str, HumanModel], size: tuple[int, int],
+                     first_image: int, first_annotation: int) -> tuple[list[dict], list[dict]]:
+    """Images and annotations of one sequence.
 
-    bodies: gender -> HumanModel. size: (width, height) pixels.
+    Args:
+        sequence: What `read_sequence` returned.
+        bodies: gender -> body model.
+        size: (width, height) of the images, pixels.
+        first_image: Id of the first image; the others count up from it.
+        first_annotation: The same for the annotations.
     """
     intrinsics = np.asarray(sequence['cam_intrinsics'], np.float64)
-    focal, princpt = intrinsics[[0, 1], [0, 1]], intrinsics[:2, 2]
-    people = {}
-    for person, gender in enumerate(GENDERS[gender] for gender in sequence['genders']):
+    focal = intrinsics[[0, 1], [0, 1]]
+    princpt = intrinsics[:2, 2]
+    people: dict[int, list[dict]] = {}
+    for person, letter in enumerate(sequence['genders']):
+        gender = GENDERS[letter]
         frames = visible_frames(sequence, person)
-        for index, pose, shape, trans, vertices, joints in camera_fits(sequence, person, frames, bodies[gender]):
-            for row, frame in enumerate(index):
-                if vertices[row, :, 2].min() <= 0:  # partly behind the camera
-                    continue
-                box = tight_box(cam2pixel(vertices[row], focal, princpt), *size)
-                if box is not None:
-                    fit = dict(pose=numbers(pose[row]), shape=numbers(shape), trans=numbers(trans[row]), gender=gender)
-                    people.setdefault(int(frame), []).append(dict(
-                        person_id=person, bbox=numbers(box, 3), smpl_param=fit, joint_cam=numbers(joints[row], 5)))
-    images, annotations = [], []
+        fits = camera_fits(sequence, person, frames, bodies[gender])
+        for frame, pose, shape, trans, vertices, joints in fits:
+            if vertices[:, 2].min() <= 0:  # partly behind the camera
+                continue
+            box = tight_box(cam2pixel(vertices, focal, princpt), *size)
+            if box is None:
+                continue
+            fit = dict(pose=numbers(pose), shape=numbers(shape), trans=numbers(trans), gender=gender)
+            people.setdefault(frame, []).append(dict(
+                person_id=person, bbox=numbers(box, 3), smpl_param=fit, joint_cam=numbers(joints, 5)))
+    images: list[dict] = []
+    annotations: list[dict] = []
     camera = dict(focal=numbers(focal), princpt=numbers(princpt))
     for frame in sorted(people):
         image_id = first_image + len(images)
-        images.append(dict(id=image_id, file_name=f'image_{frame:05d}.jpg', sequence=sequence['sequence'],
-                           frame_idx=frame, width=size[0], height=size[1], cam_param=camera))
+        images.append(dict(
+            id=image_id, file_name=f'image_{frame:05d}.jpg', sequence=sequence['sequence'],
+            frame_idx=frame, width=size[0], height=size[1], cam_param=camera))
         for annotation in people[frame]:
-            annotations.append(dict(id=first_annotation + len(annotations), image_id=image_id, **annotation))
+            number = first_annotation + len(annotations)
+            annotations.append(dict(id=number, image_id=image_id, **annotation))
     return images, annotations
 
 
-def parse_args(argv):
-    parser = Parser(__doc__)
-    parser.add_argument('raw', type=Path, help='folder with sequenceFiles/ (and imageFiles/, for the image sizes)')
-    parser.add_argument('--split', nargs='+', choices=SPLITS, default=SPLITS, help='splits to convert')
-    parser.add_argument('--out', type=Path, default=ROOT / 'data/PW3D/data', help='folder of the JSON files')
-    parser.add_argument('--human_model_dir', type=Path, default=ROOT / 'data/human_models',
-                        help='folder with the gendered SMPL files')
-    return parser.parse_args(argv)
+def convert_split(split: str, raw: Path, model_dir: Path,
+                  first_annotation: int) -> dict[str, list[dict]]:
+    """The content of a split's JSON file.
+
+    Args:
+        split: Its name.
+        raw: The official folder.
+        model_dir: Folder with the gendered SMPL files.
+        first_annotation: Id of the first annotation; ids are unique over all splits.
+    """
+    images: list[dict] = []
+    annotations: list[dict] = []
+    for path in tqdm(sequence_files(raw, split), desc=split, unit='sequence'):
+        sequence = read_sequence(path)
+        genders = {GENDERS[letter] for letter in sequence['genders']}
+        bodies = {gender: get_human_model('smpl', model_dir, gender) for gender in genders}
+        size = image_size(sequence, raw / 'imageFiles')
+        new_images, new_annotations = convert_sequence(sequence, bodies, size, len(images),
+                                                       first_annotation + len(annotations))
+        images += new_images
+        annotations += new_annotations
+    return dict(images=images, annotations=annotations)
 
 
-def main(argv=None):
-    args = parse_args(argv)
-    paths = {split: sorted((args.raw / 'sequenceFiles' / split).glob('*.pkl')) for split in args.split}
-    for split, found in paths.items():
-        if not found:
-            raise UserError(f'no sequence files in {args.raw / "sequenceFiles" / split}: give the folder in which '
-                            'sequenceFiles.zip of 3DPW was unpacked, or leave the split out with --split')
-    bodies = {}
-    next_annotation = 0
-    for split, found in paths.items():
-        images, annotations = [], []
-        for path in tqdm(found, desc=split, unit='sequence'):
-            sequence = read_sequence(path)
-            for gender in {GENDERS[gender] for gender in sequence['genders']} - set(bodies):
-                bodies[gender] = get_human_model('smpl', args.human_model_dir, gender)
-            size = image_size(sequence, args.raw / 'imageFiles')
-            new = convert_sequence(sequence, bodies, size, len(images), next_annotation)
-            images += new[0]
-            annotations += new[1]
-            next_annotation += len(new[1])
+def sequence_files(raw: Path, split: str) -> list[Path]:
+    """The sequence files of a split, sorted. UserError: there are none."""
+    folder = raw / 'sequenceFiles' / split
+    found = sorted(folder.glob('*.pkl'))
+    if not found:
+        raise UserError(f'no sequence files in {folder}: give the folder in which sequenceFiles.zip of 3DPW was '
+                        'unpacked, or leave the split out with --split')
+    return found
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command line `argv` (default: the process's own)."""
+    raw = 'folder with sequenceFiles/ (and imageFiles/, for the image sizes)'
+    args = make_parser(__doc__, 'PW3D', raw, SPLITS, 'the gendered SMPL files').parse_args(argv)
+    for split in args.split:
+        sequence_files(args.raw, split)  # fail before the work starts
+    annotation_num = 0
+    for split in args.split:
+        content = convert_split(split, args.raw, args.human_model_dir, annotation_num)
+        annotation_num += len(content['annotations'])
         out = args.out / f'3DPW_{split}.json'
-        write_json(dict(images=images, annotations=annotations), out)
-        print(f'{out}: {len(annotations)} people in {len(images)} images of {len(found)} sequences')
+        write_json(out, content)
+        print(f'{out}: {len(content["annotations"])} people in {len(content["images"])} images')
 
 
 if __name__ == '__main__':

@@ -1,4 +1,4 @@
-"""SURREAL: from the official clips to pictures and to the JSON files that data/SURREAL reads.
+"""SURREAL: from the official clips to images and to the JSON files that data/SURREAL reads.
 
     python tool/SURREAL/convert.py /path/to/SURREAL/data/cmu
 
@@ -9,156 +9,196 @@ reads {train,val,test}/**/*_info.mat with the *.mp4 beside each and writes
 
 The gendered SMPL models are needed. A clip's `pose` lacks the person's heading and place in the world, which are found
 by moving the body onto `joints3D`. SURREAL's camera is fixed but for its place; its matrix has determinant -1, so that
-pictures are mirrored where it was applied as published: `joints2D` decides, and the pose is then mirrored as well.
+images are mirrored where it was applied as published: `joints2D` decides, and the pose is then mirrored as well.
 """
-# ruff: noqa: E402
-import sys
+import runpy
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
-import torch
 from scipy.io import loadmat
 from tqdm import tqdm
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-from common.arguments import Parser
+if not __package__:
+    runpy.run_path(str(Path(__file__).resolve().parents[2] / 'main' / 'init_path.py'))
+
 from common.errors import UserError, run_main
-from common.human_model import get_human_model
+from common.human_model import HumanModel, get_human_model
 from common.utils.joint_set import SMPL
 from common.utils.transforms import cam2pixel, flip_pose
-from tool.conversion import move_fits, numbers, rigid_motion, tight_box, write_json
+from tool.convert.fits import move_fits, move_points, rigid_motion, run_body, tight_box
+from tool.convert.parser import make_parser
+from tool.files.write import numbers, write_image, write_json
 
 SPLITS = {'train': 'train', 'val': 'validation', 'test': 'test'}
-WIDTH, HEIGHT = 320, 240  # pixels
-FOCAL, PRINCPT = (600., 600.), (160., 120.)  # 60 mm lens, 32 mm sensor, pixels
-WORLD_TO_CAMERA = np.array([[0., 0., -1.], [0., 1., 0.], [-1., 0., 0.]])  # SURREAL's camera, y down, z forward
+WIDTH = 320  # pixels
+HEIGHT = 240
+FOCAL = (600., 600.)  # of a 60 mm lens on a 32 mm sensor, pixels
+PRINCPT = (160., 120.)  # pixels
+WORLD_TO_CAMERA = np.array([[0., 0., -1.], [0., 1., 0.], [-1., 0., 0.]])  # y down, z forward
 LARGEST_ERROR_2D = 3.  # pixels, median, between projected joints3D and joints2D
 LARGEST_ERROR_3D = .03  # metres, mean, between the body's joints and joints3D
 FLIP = SMPL.flip_order()[:24]
 
 
-def read_clip(path):
-    """pose (T, 72), shape (10,), joints3D (T, 24, 3) world metres, joints2D (T, 24, 2) pixels, camera place (3,) and
-    gender ('male', 'female') of an _info.mat file."""
+@dataclass
+class Clip:
+    """What an _info.mat file says of T frames of one person."""
+    pose: np.ndarray    # (T, 72) axis-angle, radians
+    shape: np.ndarray   # (10,)
+    joints: np.ndarray  # (T, 24, 3) world space, metres
+    pixels: np.ndarray  # (T, 24, 2) the joints in the images, pixels
+    place: np.ndarray   # (3,) of the camera in the world, metres
+    gender: str         # male or female
+
+
+def read_clip(path: Path) -> Clip:
+    """Read an _info.mat file. UserError: it is not one, or broken."""
     try:
         info = loadmat(path)
-        joints = info['joints3D'].astype(np.float64).reshape(3, 24, -1).transpose(2, 1, 0)
-        pixels = info['joints2D'].astype(np.float64).reshape(2, 24, -1).transpose(2, 1, 0)
-        pose = info['pose'].astype(np.float64).reshape(72, -1).T
-        shape = info['shape'].astype(np.float64).reshape(10, -1)[:, 0]
-        place = info['camLoc'].astype(np.float64).reshape(3)
-        gender = ('female', 'male')[int(info['gender'].ravel()[0])]
+        return Clip(
+            pose=info['pose'].astype(np.float64).reshape(72, -1).T,
+            shape=info['shape'].astype(np.float64).reshape(10, -1)[:, 0],
+            joints=info['joints3D'].astype(np.float64).reshape(3, 24, -1).transpose(2, 1, 0),
+            pixels=info['joints2D'].astype(np.float64).reshape(2, 24, -1).transpose(2, 1, 0),
+            place=info['camLoc'].astype(np.float64).reshape(3),
+            gender=('female', 'male')[int(info['gender'].ravel()[0])])
     except Exception as error:  # a damaged MATLAB file can raise anything
         raise UserError(f'{path} is no _info.mat file of SURREAL ({error}): download the clip again') from error
-    return pose, shape, joints, pixels, place, gender
 
 
-def to_camera(joints, pixels, place):
-    """joints (T, 24, 3) in camera space, metres, and whether the picture is mirrored; None where neither the published
-    camera nor its mirror image explains `pixels` (T, 24, 2)."""
+def to_camera(joints: np.ndarray, pixels: np.ndarray,
+              place: np.ndarray) -> tuple[np.ndarray, bool] | None:
+    """Move joints into camera space.
+
+    Args:
+        joints: (T, 24, 3) world space, metres.
+        pixels: (T, 24, 2) where they are in the images.
+        place: (3,) of the camera, metres.
+    Returns:
+        The joints (T, 24, 3) in camera space, metres, and whether the images are mirrored; None where neither the
+        published camera nor its mirror image explains `pixels`.
+    """
     camera = (joints - place) @ WORLD_TO_CAMERA.T
     candidates = [(camera, True), (camera * [-1, 1, 1], False)]
-    errors = [np.median(np.linalg.norm(cam2pixel(candidate, FOCAL, PRINCPT)[..., :2] - pixels, axis=-1))
-              for candidate, _ in candidates]
-    return candidates[int(np.argmin(errors))] if min(errors) < LARGEST_ERROR_2D else None
+    errors = []
+    for candidate, _ in candidates:
+        distances = np.linalg.norm(cam2pixel(candidate, FOCAL, PRINCPT)[..., :2] - pixels, axis=-1)
+        errors.append(np.median(distances))
+    if min(errors) >= LARGEST_ERROR_2D:
+        return None
+    return candidates[int(np.argmin(errors))]
 
 
-@torch.no_grad()
-def camera_fits(pose, shape, joints, body):
+def camera_fits(pose: np.ndarray, shape: np.ndarray, joints: np.ndarray,
+                body: HumanModel) -> tuple[np.ndarray, ...]:
     """Move bodies onto their joints in camera space.
 
-    pose (T, 72), shape (10,), joints (T, 24, 3) metres. Returns pose (T, 72), trans (T, 3), the mean joint error (T,)
-    in metres, vertices (T, V, 3) and regressed joints (T, J, 3), metres.
+    Args:
+        pose: (T, 72) axis-angle, radians.
+        shape: (10,).
+        joints: (T, 24, 3) camera space, metres.
+        body: The SMPL model of the person's gender.
+    Returns:
+        pose (T, 72), trans (T, 3), mean joint error (T,), vertices (T, V, 3) and regressed joints (T, J, 3), metres.
     """
-    betas = torch.tensor(shape, dtype=torch.float32).expand(len(pose), -1)
-    own = body(torch.tensor(pose, dtype=torch.float32), betas, None)[1].double().numpy()
+    shapes = np.tile(shape, (len(pose), 1))
+    own = run_body(body, pose, shapes)[1].double().numpy()
     rotation, translation = rigid_motion(own, joints)
-    error = np.linalg.norm(np.einsum('nab,njb->nja', rotation, own) + translation[:, None] - joints, axis=2).mean(1)
+    error = np.linalg.norm(move_points(own, rotation, translation) - joints, axis=2).mean(1)
     pose, trans = move_fits(pose, np.zeros((len(pose), 3)), own[:, 0], rotation, translation)
-    vertices, _ = body(torch.tensor(pose, dtype=torch.float32), betas, torch.tensor(trans, dtype=torch.float32))
-    return pose, trans, error, vertices.numpy(), (body.joint_regressor @ vertices).numpy()
+    vertices, _ = run_body(body, pose, shapes, trans)
+    regressed = body.get_buffer('joint_regressor') @ vertices
+    return pose, trans, error, vertices.numpy(), regressed.numpy()
 
 
-def save_frames(video, folder, frames):
+def save_frames(video: Path, folder: Path, frames: list[int]) -> None:
     """Write the given frames (ascending) of a video as JPEG files into a folder; what is there already is kept."""
     paths = {frame: folder / f'image_{frame:05d}.jpg' for frame in frames}
     if all(path.exists() for path in paths.values()):
         return
-    folder.mkdir(parents=True, exist_ok=True)
     reader = cv2.VideoCapture(str(video))
     for frame in range(frames[-1] + 1):
-        if not reader.grab():
+        there, image = reader.read()
+        if not there:
             raise UserError(f'{video} is missing, broken or has fewer than {frame + 1} frames: download the clip again')
         if frame in paths:
-            ok, picture = reader.retrieve()
-            if not ok or not cv2.imwrite(str(paths[frame]), picture, [cv2.IMWRITE_JPEG_QUALITY, 95]):
-                raise UserError(f'frame {frame} of {video} cannot be written to {paths[frame]}')
+            write_image(paths[frame], image[..., ::-1])
     reader.release()
 
 
-def convert_clip(path, human_model_dir, every):
+def convert_clip(path: Path, human_model_dir: Path, every: int) -> list[tuple[int, dict[str, Any]]]:
     """(frame, annotation without ids) of every `every`-th frame of a clip in which the person can be seen."""
-    pose, shape, joints, pixels, place, gender = read_clip(path)
-    frames = np.arange(0, len(pose), every)
-    camera = to_camera(joints[frames], pixels[frames], place)
+    clip = read_clip(path)
+    frames = np.arange(0, len(clip.pose), every)
+    camera = to_camera(clip.joints[frames], clip.pixels[frames], clip.place)
     if camera is None:
         return []
     joints, mirrored = camera
-    pose = pose[frames]
+    pose = clip.pose[frames]
     if mirrored:
-        pose, joints = np.stack([flip_pose(p, FLIP) for p in pose]), joints[:, FLIP]
+        pose = np.stack([flip_pose(one, FLIP) for one in pose])
+        joints = joints[:, FLIP]
+    body = get_human_model('smpl', human_model_dir, clip.gender)
+    pose, trans, error, vertices, regressed = camera_fits(pose, clip.shape, joints, body)
     people = []
-    body = get_human_model('smpl', human_model_dir, gender)
-    pose, trans, error, vertices, regressed = camera_fits(pose, shape, joints, body)
     for row, frame in enumerate(frames):
         if error[row] > LARGEST_ERROR_3D or vertices[row, :, 2].min() <= 0:
             continue
         box = tight_box(cam2pixel(vertices[row], FOCAL, PRINCPT), WIDTH, HEIGHT)
-        if box is not None:
-            fit = dict(pose=numbers(pose[row]), shape=numbers(shape), trans=numbers(trans[row]), gender=gender)
-            people.append((int(frame), dict(person_id=0, bbox=numbers(box, 3), smpl_param=fit,
-                                            joint_cam=numbers(regressed[row], 5))))
+        if box is None:
+            continue
+        fit = dict(pose=numbers(pose[row]), shape=numbers(clip.shape), trans=numbers(trans[row]),
+                   gender=clip.gender)
+        people.append((int(frame), dict(
+            person_id=0, bbox=numbers(box, 3), smpl_param=fit, joint_cam=numbers(regressed[row], 5))))
     return people
 
 
-def main(argv=None):
-    parser = Parser(__doc__)
-    parser.add_argument('raw', type=Path, help='folder with train/, val/ and test/, such as SURREAL/data/cmu')
-    parser.add_argument('--split', nargs='+', choices=SPLITS, default=tuple(SPLITS), help='splits to convert')
+def convert_split(split: str, raw: Path, out: Path, human_model_dir: Path, every: int) -> None:
+    """Convert all clips of a split: write their images and the JSON file into `out`."""
+    clips = sorted((raw / split).rglob('*_info.mat'))
+    if not clips:
+        raise UserError(f'no *_info.mat below {raw / split}: give the folder with train/, val/ and test/, or '
+                        'choose other splits with --split')
+    camera = dict(focal=list(FOCAL), princpt=list(PRINCPT))
+    images: list[dict] = []
+    annotations: list[dict] = []
+    unused = 0
+    for path in tqdm(clips, desc=split, unit='clip'):
+        people = convert_clip(path, human_model_dir, every)
+        video = path.with_name(path.name.removesuffix('_info.mat') + '.mp4')
+        sequence = '_'.join(video.relative_to(raw).with_suffix('').parts)
+        if people:
+            save_frames(video, out / 'imageFiles' / sequence, [frame for frame, _ in people])
+        else:
+            unused += 1
+        for frame, annotation in people:
+            number = len(images)
+            images.append(dict(
+                id=number, file_name=f'image_{frame:05d}.jpg', sequence=sequence, frame_idx=frame,
+                width=WIDTH, height=HEIGHT, cam_param=camera))
+            annotations.append(dict(id=number, image_id=number, **annotation))
+    if not images:
+        raise UserError(f'none of the {len(clips)} clips below {raw / split} has a frame whose fit lands on '
+                        'its joints: are they official SURREAL files, and SMPL the official model?')
+    path = out / f'SURREAL_{SPLITS[split]}.json'
+    write_json(path, dict(images=images, annotations=annotations))
+    print(f'{path}: {len(images)} frames of {len(clips) - unused} clips; {unused} clips could not be used')
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command line `argv` (default: the process's own)."""
+    raw = 'folder with train/, val/ and test/, such as SURREAL/data/cmu'
+    parser = make_parser(__doc__, 'SURREAL', raw, SPLITS, 'the gendered SMPL files')
     parser.add_argument('--every', type=int, default=10, metavar='N', help='take every N-th frame')
-    parser.add_argument('--out', type=Path, default=ROOT / 'data/SURREAL/data', help='folder to write to')
-    parser.add_argument('--human_model_dir', type=Path, default=ROOT / 'data/human_models',
-                        help='folder with the gendered SMPL files')
     args = parser.parse_args(argv)
     if args.every < 1:
         raise UserError(f'--every {args.every}: must be 1 or more')
-    camera = dict(focal=list(FOCAL), princpt=list(PRINCPT))
     for split in args.split:
-        clips = sorted((args.raw / split).rglob('*_info.mat'))
-        if not clips:
-            raise UserError(f'no *_info.mat below {args.raw / split}: give the folder with train/, val/ and test/, or '
-                            'choose other splits with --split')
-        images, annotations, unused = [], [], 0
-        for path in tqdm(clips, desc=split, unit='clip'):
-            people = convert_clip(path, args.human_model_dir, args.every)
-            clip = '_'.join(path.relative_to(args.raw).with_name(path.name.removesuffix('_info.mat')).parts)
-            if people:
-                video = path.with_name(path.name.removesuffix('_info.mat') + '.mp4')
-                save_frames(video, args.out / 'imageFiles' / clip, [frame for frame, _ in people])
-            unused += not people
-            for frame, annotation in people:
-                number = len(images)
-                images.append(dict(id=number, file_name=f'image_{frame:05d}.jpg', sequence=clip, frame_idx=frame,
-                                   width=WIDTH, height=HEIGHT, cam_param=camera))
-                annotations.append(dict(id=number, image_id=number, **annotation))
-        if not images:
-            raise UserError(f'none of the {len(clips)} clips below {args.raw / split} has a frame whose fit lands on '
-                            'its joints: are they official SURREAL files, and SMPL the official model?')
-        out = args.out / f'SURREAL_{SPLITS[split]}.json'
-        write_json(dict(images=images, annotations=annotations), out)
-        print(f'{out}: {len(images)} frames of {len(clips) - unused} clips; {unused} clips could not be used')
+        convert_split(split, args.raw, args.out, args.human_model_dir, args.every)
 
 
 if __name__ == '__main__':

@@ -3,12 +3,14 @@ import os
 import statistics
 import subprocess
 import sys
+from collections.abc import Callable
 
 import torch
 
 from common.devices import processes
 from common.devices.gpus import devices
 from common.errors import UserError
+from main.config import Config
 from tool.bench.network import network_training
 from tool.bench.timing import Row, timed
 
@@ -16,41 +18,64 @@ MARK = 'images per second:'
 STEPS = 2  # timed steps of a run, after one that is not
 
 
-def measure_scaling(command, repeats, show=print):
-    """[Row] of every way to train: on a CPU 1 and 2 processes with a core each; on GPUs 1, 2, 4, ... up to all there
-    are, as processes and with DataParallel.
+def measure_scaling(command: list[str], repeats: int, show: Callable[[str], object] = print) -> list[Row]:
+    """The speed of every way to train: on a CPU 1 and 2 processes with a core each; on GPUs 1, 2, 4, ... up to all.
 
-    Speeds are medians over the rounds. A ratio is the median of each round's own ratio: the speed of a shared machine
-    drifts from minute to minute, and a round is over sooner than it drifts.
+    GPUs are measured as processes and with DataParallel. Speeds are medians over the rounds. A ratio is the median of
+    each round's own ratio: the speed of a shared machine drifts from minute to minute, and a round is shorter.
 
     Args:
-        command: words that start the benchmark with its settings. show: is given a line after every round.
+        command: Words that start the benchmark with its settings.
+        repeats: Rounds.
+        show: Called with a line of text after every round.
+    Raises:
+        UserError: There is only one GPU or core, or a run failed.
     """
     gpus = torch.cuda.device_count()
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()
-    if gpus == 1 or not gpus and cores < 2:
-        raise UserError(f'--scaling compares one and several {"GPUs" if gpus else "cores"}, but there is one only')
-    counts = sorted({n for n in (1, 2, 4, 8) if n <= gpus} | {gpus}) if gpus else [1, 2]
-    ways = [('processes', n) for n in counts] + [('DataParallel', n) for n in counts[1:] if gpus]
-    speeds = {way: [] for way in ways}
+    ways = ways_to_train(gpus)
+    speeds: dict[tuple[str, int], list[float]] = {way: [] for way in ways}
     for repeat in range(repeats):
         for way in ways:
             speeds[way].append(run(command, *way, on_gpu=gpus > 0))
-        show(f'round {repeat + 1} of {repeats}: ' + ', '.join(f'{way[0]} {way[1]}: {values[-1]:.3g} images/s'
-                                                              for way, values in speeds.items()))
+        texts = [f'{kind} {count}: {values[-1]:.3g} images/s' for (kind, count), values in speeds.items()]
+        show(f'round {repeat + 1} of {repeats}: {", ".join(texts)}')
     one = speeds['processes', 1]
-    return [Row(f'training, {kind}: {count}', statistics.median(values), 'images/s', 'processes: 1',
-                statistics.median(one), statistics.median(a / b for a, b in zip(values, one, strict=True)),
-                'x its speed')
-            for (kind, count), values in speeds.items()]
+    rows = []
+    for (kind, count), values in speeds.items():
+        ratio = statistics.median(a / b for a, b in zip(values, one, strict=True))
+        rows.append(Row(f'training, {kind}: {count}', statistics.median(values), 'images/s', 'processes: 1',
+                        statistics.median(one), ratio, 'x its speed'))
+    return rows
 
 
-def run(command, kind, count, on_gpu):
+def ways_to_train(gpus: int) -> list[tuple[str, int]]:
+    """[(processes or DataParallel, how many)] to compare. UserError: there is only one GPU, or one core without GPU."""
+    if not gpus:
+        if core_count() < 2:
+            raise UserError('--scaling compares one and several cores, but there is only one')
+        return [('processes', 1), ('processes', 2)]
+    if gpus == 1:
+        raise UserError('--scaling compares one and several GPUs, but there is only one')
+    counts = sorted({gpus, *[count for count in (1, 2, 4, 8) if count <= gpus]})
+    return [('processes', count) for count in counts] + [('DataParallel', count) for count in counts[1:]]
+
+
+def core_count() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, 'sched_getaffinity'):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def run(command: list[str], kind: str, count: int, on_gpu: bool) -> float:
     """Images per second of one way to train, in processes of its own. UserError: it failed."""
-    torchrun = ['-m', 'torch.distributed.run', '--standalone', f'--nproc_per_node={count}']
-    words = [sys.executable, *(torchrun if kind == 'processes' else []), *command, '--scaling_worker',
-             '--gpu', f'0-{count - 1}' if on_gpu else 'cpu']
-    env = dict(os.environ) if on_gpu else {**os.environ, 'OMP_NUM_THREADS': '1'}
+    words = [sys.executable]
+    if kind == 'processes':
+        words += ['-m', 'torch.distributed.run', '--standalone', f'--nproc_per_node={count}']
+    words += [*command, '--scaling_worker', '--gpu', f'0-{count - 1}' if on_gpu else 'cpu']
+    env = dict(os.environ)
+    if not on_gpu:
+        env['OMP_NUM_THREADS'] = '1'
     done = subprocess.run(words, env=env, capture_output=True, text=True)
     found = [line for line in done.stdout.splitlines() if line.startswith(MARK)]
     if done.returncode or not found:
@@ -58,7 +83,7 @@ def run(command, kind, count, on_gpu):
     return float(found[-1].removeprefix(MARK))
 
 
-def worker(cfg):
+def worker(cfg: Config) -> None:
     """One process of a run: steps of training on random data. The first process prints the speed of all together."""
     if not torch.cuda.is_available() and hasattr(os, 'sched_setaffinity'):
         cores = sorted(os.sched_getaffinity(0))

@@ -2,6 +2,7 @@
 import math
 import statistics
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -21,21 +22,26 @@ class Row:
     ratio: float | None = None
     meaning: str = ''
 
-    def __str__(self):
+    def __str__(self) -> str:
         text = f'{self.what:34} {self.value:9.4g} {self.unit:10}'
         if self.yardstick_value is not None:
             text += f'  {self.yardstick:28} {self.yardstick_value:9.4g}'
-        return text + (f'  {self.ratio:8.3g} {self.meaning}' if self.ratio is not None else '')
+        if self.ratio is not None:
+            text += f'  {self.ratio:8.3g} {self.meaning}'
+        return text
 
 
-def alternate(calls, repeats, device=None):
+def alternate(calls: Mapping[str, Callable[[], object]], repeats: int,
+              device: torch.device | None = None) -> dict[str, float]:
     """Seconds of one call of each function: {name: median over `repeats` rounds}.
 
     Every round times each function once, so that a slow moment of the machine hits all of them; short functions are
     called several times in a row, for at least MIN_SECONDS together. Nothing of the warm-up counts.
 
     Args:
-        calls: {name: function without arguments}. device: torch.device to wait for, None: the CPU.
+        calls: {name: function}.
+        repeats: Rounds, of which the median counts.
+        device: The device to wait for; None: the CPU.
     """
     counts = {}
     for name, call in calls.items():
@@ -43,11 +49,14 @@ def alternate(calls, repeats, device=None):
         if seconds < MIN_SECONDS:  # the first call is slower than those that follow
             seconds = timed(call, 1, device)
         counts[name] = max(1, math.ceil(MIN_SECONDS / seconds))
-    rounds = [{name: timed(call, counts[name], device) for name, call in calls.items()} for _ in range(repeats)]
-    return {name: statistics.median(one[name] for one in rounds) for name in calls}
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(repeats):
+        for name, call in calls.items():
+            times[name].append(timed(call, counts[name], device))
+    return {name: statistics.median(seconds) for name, seconds in times.items()}
 
 
-def timed(call, count, device):
+def timed(call: Callable[[], object], count: int, device: torch.device | None) -> float:
     """Mean seconds of `count` calls in a row."""
     wait_for(device)
     start = time.perf_counter()
@@ -57,7 +66,7 @@ def timed(call, count, device):
     return (time.perf_counter() - start) / count
 
 
-def wait_for(device):
-    """Until a GPU has done what it was asked for."""
+def wait_for(device: torch.device | None) -> None:
+    """Wait until a GPU has done what it was asked for."""
     if device is not None and device.type == 'cuda':
         torch.cuda.synchronize(device)

@@ -13,15 +13,16 @@ HEAD_TOP = (0, .708, .03)
 H36M = (('L_Hip', 'R_Hip'), ('R_Hip',), ('R_Knee',), ('R_Ankle',), ('L_Hip',), ('L_Knee',), ('L_Ankle',), ('Chest',),
         ('L_Shoulder', 'R_Shoulder', 'Neck', 'Neck'), 'nose', 'head_top',
         ('L_Shoulder',), ('L_Elbow',), ('L_Wrist',), ('R_Shoulder',), ('R_Elbow',), ('R_Wrist',))
-COCO = tuple(FACE) + tuple(
-    (f'{side}_{part}',) for part in ('Shoulder', 'Elbow', 'Wrist', 'Hip', 'Knee', 'Ankle') for side in 'LR')
+COCO_LIMBS = ('Shoulder', 'Elbow', 'Wrist', 'Hip', 'Knee', 'Ankle')
+COCO = (*FACE, *((f'{side}_{part}',) for part in COCO_LIMBS for side in 'LR'))
 # The bodies that the regressors are fitted on: spread of the joint angles in radians.
-LIMB_SPREAD, TRUNK_SPREAD = .4, .12
+LIMB_SPREAD = .4
+TRUNK_SPREAD = .12
 TRUNK = ('Torso', 'Spine', 'Chest', 'L_Thorax', 'R_Thorax')
 REACH = .06   # metres, see fit_rows
 
 
-def add_joints(body: dict) -> dict:
+def add_joints(body: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The body with `surface_points` (5,) face vertices, `h36m` (17, V) and `coco` (17, V) float32 added."""
     rest = body['v_template'].astype(np.float64)
     _, face = cKDTree(rest).query(list(FACE.values()))

@@ -10,16 +10,17 @@ only replaced on request; another machine gives the same faces and the same numb
 so: "open_body: as shipped, largest difference 0.008 in weights". Where the data comes from and under which terms:
 THIRD_PARTY.md.
 """
-# ruff: noqa: E402
-import sys
+import runpy
 from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+if not __package__:
+    runpy.run_path(str(Path(__file__).resolve().parents[2] / 'main' / 'init_path.py'))
+
 from common.arguments import Parser
 from common.errors import run_main
+from main.config import ROOT
 from tool.open_body.body import build_body
 from tool.open_body.body_joints import add_joints
 from tool.open_body.hand import build_hand
@@ -28,30 +29,31 @@ FOLDER = ROOT / 'common' / 'human_model'
 TOLERANCE = .02   # of skinning and regressor weights, the numbers with the largest steps
 
 
-def compare(name, built):
+def compare(name: str, built: dict[str, np.ndarray]) -> bool:
     """Print how the built model differs from the shipped one; True if only by rounding."""
     with np.load(FOLDER / f'{name}.npz', allow_pickle=False) as file:
         shipped = {key: file[key] for key in file.files}
     if set(shipped) != set(built) or any(shipped[key].shape != built[key].shape for key in built):
         print(f'{name}: other arrays than the shipped file')
         return False
-    difference = {key: np.abs(shipped[key].astype(float) - built[key].astype(float)).max() for key in built}
-    worst = max(difference, key=difference.get)
-    same = difference[worst] < TOLERANCE
+    differences = {key: np.abs(shipped[key].astype(float) - built[key].astype(float)).max() for key in built}
+    largest, worst = max((difference, key) for key, difference in differences.items())
+    same = largest < TOLERANCE
     verdict = 'as shipped' if same else 'not as shipped'
-    print(f'{name}: {verdict}, largest difference {difference[worst]:.3g} in {worst}')
+    print(f'{name}: {verdict}, largest difference {largest:.3g} in {worst}')
     return same
 
 
-def main():
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line `argv` (default: the process's own); 1 if a model is not as shipped, else 0."""
     parser = Parser(__doc__)
     parser.add_argument('--write', action='store_true', help='replace the shipped files')
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
     same = True
     for name, built in (('open_body', add_joints(build_body())), ('open_hand', build_hand())):
         if args.write:
             path = FOLDER / f'{name}.npz'
-            np.savez_compressed(path, **built)
+            np.savez_compressed(path, **built)  # type: ignore[arg-type]  # its stub types every name as allow_pickle
             print(f'{path}: {path.stat().st_size} bytes')
         else:
             same &= compare(name, built)

@@ -7,13 +7,13 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 
-def compact(faces, *per_vertex):
+def compact(faces: np.ndarray, *per_vertex: np.ndarray) -> tuple[np.ndarray, ...]:
     """Drop unused vertices. faces (F, 3), arrays (V, ...) -> faces (F, 3), arrays (V', ...)."""
     used, faces = np.unique(faces, return_inverse=True)
     return faces.reshape(-1, 3), *(values[used] for values in per_vertex)
 
 
-def main_component(faces, vertex_num):
+def main_component(faces: np.ndarray, vertex_num: int) -> np.ndarray:
     """The faces of the largest connected piece."""
     edges = faces[:, [[0, 1], [1, 2]]].reshape(-1, 2)
     graph = coo_matrix((np.ones(len(edges)), edges.T), shape=(vertex_num, vertex_num))
@@ -21,13 +21,15 @@ def main_component(faces, vertex_num):
     return faces[piece[faces[:, 0]] == np.bincount(piece[faces[:, 0]]).argmax()]
 
 
-def boundary_edges(faces):
+def boundary_edges(faces: np.ndarray) -> list[tuple[int, int]]:
     """Edges (i, j), i < j, that only one face has: the rim of a hole."""
     edges = np.sort(faces[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
-    return [edge for edge, count in Counter(map(tuple, edges.tolist())).items() if count == 1]
+    counts = Counter((i, j) for i, j in edges.tolist())
+    return [edge for edge, count in counts.items() if count == 1]
 
 
-def shrink_boundary(vertices, faces, edge_num):
+def shrink_boundary(vertices: np.ndarray, faces: np.ndarray,
+                    edge_num: int) -> tuple[np.ndarray, np.ndarray]:
     """Collapse the shortest edges of the rim until `edge_num` are left. Returns new vertices and faces."""
     vertices = vertices.copy()
     while len(edges := boundary_edges(faces)) > edge_num:
@@ -42,23 +44,27 @@ def shrink_boundary(vertices, faces, edge_num):
 
 class Carry:
     """Carries values from the vertices of one mesh to the points of another: mean of four, by inverse distance."""
-    def __init__(self, old, new):
+
+    def __init__(self, old: np.ndarray, new: np.ndarray) -> None:
         """old: (V, 3) and new: (V', 3), metres."""
         distances, self.indices = cKDTree(old).query(new, k=4)
         weights = 1 / (distances + 1e-5)
         self.weights = weights / weights.sum(axis=1, keepdims=True)
 
-    def __call__(self, values):
+    def __call__(self, values: np.ndarray) -> np.ndarray:
         """(V, ...) -> (V', ...)"""
         return np.einsum('vk,vk...->v...', self.weights, values[self.indices])
 
 
-def shape_basis(differences, deviation, smallest=0.):
+def shape_basis(differences: np.ndarray, deviation: float, smallest: float = 0.) -> np.ndarray:
     """Shape components from example displacements, as SMPL has them.
 
-    differences: (V, 3, N) displacements. Returns (V, 3, 10): orthogonal directions, the first one displacing the
-    vertices by `deviation` metres (root mean square) per unit of its parameter, the others less, by their share in
-    the examples but no less than `smallest` of the first. Zero where there are fewer than 10.
+    Args:
+        differences: (V, 3, N) displacements.
+        deviation: Displacement of the vertices per unit of the first parameter, metres (root mean square).
+        smallest: Least displacement by the other parameters, as a share of the first one's.
+    Returns:
+        (V, 3, 10) orthogonal directions, each as large as its share in the examples; zero beyond the N-th.
     """
     flat = differences.reshape(-1, differences.shape[2])
     directions, sizes, _ = np.linalg.svd(flat, full_matrices=False)

@@ -1,0 +1,51 @@
+"""Are the images that a data set lists on the disk?"""
+import os
+from collections import defaultdict
+
+import numpy as np
+
+from common.utils.preprocessing import load_img
+from data.dataset import PackedList
+from data.mesh_dataset import MeshDataset
+
+DECODED = 20  # images that are read, spread over the list
+
+
+def check_images(dataset: MeshDataset) -> tuple[str, str]:
+    """What is wrong with the images of a MeshDataset (an empty text if nothing is), and how many there are."""
+    samples = dataset.samples
+    if not isinstance(samples, PackedList):
+        return '', f'{len(dataset)} samples, made by the program'
+    by_folder: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)  # folder -> {file name: (height, width)}
+    for index in range(len(samples)):
+        sample = samples[index]
+        folder, name = os.path.split(sample.img_path)
+        by_folder[folder][name] = tuple(sample.img_shape)
+    absent = []
+    present = []
+    for folder, sizes in by_folder.items():
+        files = set(os.listdir(folder)) if os.path.isdir(folder) else set()
+        for name, size in sizes.items():
+            path = os.path.join(folder, name)
+            if name in files:
+                present.append((path, size))
+            else:
+                absent.append(path)
+    total = len(absent) + len(present)
+    text = f'{len(dataset)} samples in {total} images, {len(absent)} of them absent'
+    if absent:
+        return f'{len(absent)} of {total} images are absent, the first: {absent[0]}', text
+    return _decode(present), text
+
+
+def _decode(images: list[tuple[str, tuple[int, int]]]) -> str:
+    """Read some of the images (path, (height, width)); what is wrong with the first bad one, or an empty text."""
+    for index in np.unique(np.linspace(0, len(images) - 1, DECODED).astype(int)):
+        path, size = images[index]
+        try:
+            found = load_img(path).shape[:2]
+        except (OSError, ValueError) as error:
+            return f'unreadable: {error}'
+        if found != size:
+            return f'{path} is {found[1]} x {found[0]} pixels large, the annotations say {size[1]} x {size[0]}'
+    return ''
