@@ -1,4 +1,4 @@
-"""A snapshot of a very small random network, pictures and videos, for the tests of the demo."""
+"""A snapshot of a very small random network, images and videos, for the tests of the demo."""
 import cv2
 import numpy as np
 import torch
@@ -28,12 +28,12 @@ def write_snapshot(path, *overrides):
 
 
 def blobs(height, width, seed=0):
-    """A colourful picture (H, W, 3) uint8 RGB."""
+    """A colourful image (H, W, 3) uint8 RGB."""
     small = np.random.default_rng(seed).integers(0, 255, (9, 11, 3), np.uint8)
     return cv2.resize(small, (width, height), interpolation=cv2.INTER_CUBIC)
 
 
-def write_picture(path, height=240, width=180, seed=0):
+def write_image(path, height=240, width=180, seed=0):
     cv2.imwrite(str(path), blobs(height, width, seed)[..., ::-1])
     return path
 

@@ -67,7 +67,7 @@ class Browser:
         """The first true value of `condition()`."""
         end = time.monotonic() + seconds
         while not (value := condition()):
-            assert time.monotonic() < end, f'waited {seconds} s in vain'
+            assert time.monotonic() < end, f'still not true after {seconds} s'
             time.sleep(0.1)
         return value
 
