@@ -19,7 +19,7 @@ if not __package__:
 from common.demo import options
 from common.demo.image_run import run_images
 from common.demo.inputs.boxes import read_box_file
-from common.demo.inputs.detector import DETECTORS, THRESHOLD, Detector
+from common.demo.inputs.detector import Detector
 from common.demo.inputs.sources import BoxSource, find_inputs
 from common.demo.inputs.video import is_video
 from common.demo.people.body import root_row
@@ -44,15 +44,10 @@ def main(argv: list[str] | None = None) -> int:
     Raises:
         UserError: whatever the user has to put right.
     """
-    parser = make_parser(__doc__)
-    options.add_options(parser)
-    args = parser.parse_intermixed_args(options.plain_words(sys.argv[1:] if argv is None else argv))
-    boxes = options.box_texts(args)
-    options.check_options(args)
+    args = options.parse(make_parser(__doc__), sys.argv[1:] if argv is None else argv)
     configure(args)
     if args.serve:
-        port = options.PORT if args.port is None else args.port
-        return serve(Results(make_pipeline(args)), port)
+        return serve(Results(make_pipeline(args)), args.port)
     source = args.input
     box_file = args.bbox_file
     if source is None:
@@ -61,7 +56,7 @@ def main(argv: list[str] | None = None) -> int:
     inputs = find_inputs(source)
     table = read_box_file(box_file) if box_file else None  # fails sooner than the network
     pipeline = make_pipeline(args)
-    boxes_of = BoxSource(boxes, table, make_detector(args), args.bbox_format)
+    boxes_of = BoxSource(args.bbox, table, make_detector(args), args.bbox_format)
     output = Path(args.output or Path(cfg.output_dir) / 'demo')
     if is_video(inputs[0]):
         return run_video(pipeline, inputs[0], boxes_of, output, args.smooth)
@@ -87,8 +82,7 @@ def make_detector(args: argparse.Namespace) -> Detector | None:
         return None
     if cfg.is_hand:
         raise UserError('--detect finds people, not hands: give boxes of the hands with --bbox x y w h')
-    threshold = THRESHOLD if args.detector_threshold is None else args.detector_threshold
-    return Detector(args.detector or DETECTORS[0], args.detector_weights, threshold, device=devices()[0])
+    return Detector(args.detector, args.detector_weights, args.detector_threshold, device=devices()[0])
 
 
 if __name__ == '__main__':

@@ -31,7 +31,8 @@ def run_images(pipeline: Pipeline, paths: list[Path], boxes_of: BoxSource, outpu
     people = 0
     started = time.perf_counter()
     images = read_images(paths, boxes_of, failed)
-    with tqdm(total=len(paths), unit='image', desc='demo', delay=0.5) as bar:  # not yet there when an input is wrong
+    # The delay: no bar yet when an input is wrong.
+    with tqdm(total=len(paths), unit='image', desc='demo', delay=0.5) as bar:
         for image, predictions in pipeline.predictor.stream(images):
             height, width = image.image.shape[:2]
             try:
@@ -39,13 +40,14 @@ def run_images(pipeline: Pipeline, paths: list[Path], boxes_of: BoxSource, outpu
             except UserError as error:
                 failed.append(f'{image.path.name}: {error}')
                 continue
-            name = free_name(output, image.path.stem, image.path.resolve(), [folder.name for folder in used])
-            record = pipeline.record(str(image.path.resolve()), (height, width), camera)
+            source = image.path.resolve()
+            name = free_name(output, image.path.stem, source, [folder.name for folder in used])
+            record = pipeline.record(str(source), (height, width), camera)
             with whole_folder(output, name) as folder:
                 write_results(folder, image.image, placed, record)
             used.append(output / name)
             people += len(placed)
-            bar.set_postfix(people=people, refresh=False)  # would show the bar before its delay, and never end it
+            bar.set_postfix(people=people, refresh=False)  # a refresh would ignore the delay
             bar.update()
     seconds = time.perf_counter() - started
     for note in boxes_of.notes:

@@ -13,32 +13,61 @@ JOINT_SETS = ('all', 'smpl', 'h36m', 'coco')
 PORT = 8765
 EXAMPLE = 'python main/demo.py --input photo.jpg --bbox 120 40 210 480'
 BOXES = ('bbox', 'bbox_file', 'detect')  # they say where the people are
-PAGE_GIVES = ('input', 'bbox', 'bbox_format', 'bbox_file', 'detect', 'smooth')  # instead of the command line
+PAGE_GIVES = ('input', 'bbox', 'bbox_format', 'bbox_file', 'detect', 'smooth')
 # option -> those of which one must be there too: without it, the option would do nothing
 NEEDS = {'detector': ('detect',), 'detector_weights': ('detect',), 'detector_threshold': ('detect',),
          'port': ('serve',), 'bbox_format': ('bbox', 'bbox_file')}
 PATHS = ('input', 'output', 'bbox_file', 'detector_weights')
+DEFAULTS = {'detector': DETECTORS[0], 'detector_threshold': THRESHOLD, 'port': PORT}
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the demo's own options to a parser."""
+def parse(parser: argparse.ArgumentParser, argv: list[str]) -> argparse.Namespace:
+    """Add the demo's own options to a parser and read a command line.
+
+    Returns:
+        Its options; `bbox` is None or a list with 'full' or the numbers of each box, as texts.
+    Raises:
+        UserError: options that exclude or need each other.
+    """
+    _add_options(parser)
+    args = parser.parse_intermixed_args(plain_words(argv))
+    if args.bbox is not None:
+        _take_boxes(args)
+    _check(args)
+    for name, value in DEFAULTS.items():  # not by argparse: `_check` has to see what was given
+        if getattr(args, name) is None:
+            setattr(args, name, value)
+    return args
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add('--test_epoch', type=int, metavar='N', help='snapshot_N of output/model_dump (default: the bundled one)')
-    add('--input', metavar='PATH', help='an image, a folder of images or a video (default: the bundled images)')
+    add('--test_epoch', type=int, metavar='N',
+        help='snapshot_N of output/model_dump (default: the bundled one)')
+    add('--input', metavar='PATH',
+        help='an image, a folder of images or a video (default: the bundled images)')
     add('--output', metavar='DIR', help='where the result folders go (default: output/demo)')
-    add('--bbox', nargs='+', action='append', metavar='N', help='x y w h in pixels, one person each; or: full')
+    add('--bbox', nargs='+', action='append', metavar='N',
+        help='x y w h in pixels, one person each; or: full')
     add('--bbox_format', choices=FORMATS, help='xywh (default), or corners: x1 y1 x2 y2')
-    add('--bbox_file', metavar='FILE', help='JSON: {"photo.jpg": [[x, y, w, h], ...]}; frame numbers for a video')
+    add('--bbox_file', metavar='FILE',
+        help='JSON: {"photo.jpg": [[x, y, w, h], ...]}; frame numbers for a video')
     add('--detect', action='store_true', help='find people with a torchvision detector')
     add('--detector', choices=DETECTORS, help=f'which one (default: {DETECTORS[0]})')
     add('--detector_weights', metavar='FILE', help='its weights, in place of a download')
-    add('--detector_threshold', type=float, metavar='P', help=f'lowest score, 0 to 1 (default: {THRESHOLD})')
-    add('--focal', nargs='+', type=float, metavar='F', help='focal length in pixels: f, or fx fy (default: 1500)')
-    add('--princpt', nargs=2, type=float, metavar=('CX', 'CY'), help='principal point in pixels (default: centre)')
-    add('--root_depth', nargs='+', type=float, metavar='Z', help='metres from camera to root joint: one, or one each')
-    add('--placement', choices=PLACEMENTS, default='fitted', help='how the parametric mesh gets onto the lixel mesh '
-        '(default: fitted); original: by its root joint alone, as in the original demo')
-    add('--joint_set', choices=JOINT_SETS, default='all', help='joints in the record (default: all of the body model)')
+    add('--detector_threshold', type=float, metavar='P',
+        help=f'lowest score, 0 to 1 (default: {THRESHOLD})')
+    add('--focal', nargs='+', type=float, metavar='F',
+        help='focal length in pixels: f, or fx fy (default: 1500)')
+    add('--princpt', nargs=2, type=float, metavar=('CX', 'CY'),
+        help='principal point in pixels (default: centre)')
+    add('--root_depth', nargs='+', type=float, metavar='Z',
+        help='metres from camera to root joint: one, or one each')
+    add('--placement', choices=PLACEMENTS, default='fitted',
+        help='how the parametric mesh gets onto the lixel mesh (default: fitted); '
+        'original: by its root joint alone, as in the original demo')
+    add('--joint_set', choices=JOINT_SETS, default='all',
+        help='joints in the record (default: all of the body model)')
     add('--left', action='store_true', help='left hands, by the network for right hands')
     add('--smooth', choices=METHODS, help='smooth a video over time')
     add('--serve', action='store_true', help='a web page on this computer: draw boxes, see meshes')
@@ -58,20 +87,17 @@ def _is_number(word: str) -> bool:
     return True
 
 
-def box_texts(args: argparse.Namespace) -> list[list[str] | str] | None:
-    """The boxes of --bbox as lists of texts, or 'full'. The key=value settings among them move to args.options."""
-    if args.bbox is None:
-        return None
+def _take_boxes(args: argparse.Namespace) -> None:
+    """Make each --bbox a list of texts, or 'full'; the key=value settings among them move to args.options."""
     boxes: list[list[str] | str] = []
     for words in args.bbox:
         args.options += [word for word in words if '=' in word]
         numbers = [word.strip() for word in words if '=' not in word]
         boxes.append(FULL if numbers == [FULL] else numbers)
-    return boxes
+    args.bbox = boxes
 
 
-def check_options(args: argparse.Namespace) -> None:
-    """UserError for options that exclude or need each other."""
+def _check(args: argparse.Namespace) -> None:
     for name in _given(args, *PATHS):
         if not getattr(args, name):
             raise UserError(f'--{name} is empty: give a path')

@@ -23,7 +23,8 @@ class Counts:
     empty: list[int]  # frames without people
 
 
-def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path, smoothing: str | None = None) -> int:
+def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
+              smoothing: str | None = None) -> int:
     """Write the results of a video file, in one folder.
 
     `rendered_mesh_{lixel,param}.mp4`, `result.json` (frame by frame), `result.npz` (one row per person and frame),
@@ -57,11 +58,11 @@ def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
         sequence.meshes.close()
     for note in boxes_of.notes:
         print(note)
+    file_name = printable(path.name)
     if counts.frames < video.frames:
-        print(f'{printable(path.name)}: only {counts.frames} of the {video.frames} frames that the file states can be '
-              'read')
+        print(f'{file_name}: only {counts.frames} of the {video.frames} frames that the file states can be read')
     elif video.uneven:
-        print(f'{printable(path.name)}: its frames are not evenly spaced in time; results have {video.fps:g} a second')
+        print(f'{file_name}: its frames are not evenly spaced in time; results have {video.fps:g} a second')
     plural = 's' if counts.frames != 1 else ''
     print(f'{counts.frames} frame{plural}, {len(counts.empty)} of them without people, people: '
           f'{len(sequence.people)}, {pipeline.predictor.network_time:.1f} s in the network, results: '

@@ -19,7 +19,8 @@ MAX_DEPTH = 5  # of objects and lists in each other
 RawBox = Any  # 'full' or four numbers, as a user or a file gave them: anything until `check_box` has seen it
 
 
-def check_box(box: RawBox, width: int, height: int, box_format: str | None = None, where: str = '--bbox') -> np.ndarray:
+def check_box(box: RawBox, width: int, height: int, box_format: str | None = None,
+              where: str = '--bbox') -> np.ndarray:
     """Check a box against its image. It may reach over the border.
 
     Args:

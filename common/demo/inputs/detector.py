@@ -4,6 +4,7 @@ from urllib.error import URLError
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torchvision.models import detection
 
 from common.errors import UserError
@@ -12,7 +13,7 @@ from common.files import torch_file
 DETECTORS = ('fasterrcnn_mobilenet_v3_large_fpn', 'keypointrcnn_resnet50_fpn')
 PERSON = 1  # the label of people in COCO
 THRESHOLD = 0.7  # lowest score of a person
-LONG_SIDE = 1600  # pixels; larger images are reduced first, the detector would do the same after copying them
+LONG_SIDE = 1600  # pixels; larger images are reduced first, as the detector itself does later
 
 
 class Detector:
@@ -47,10 +48,11 @@ class Detector:
         Returns:
             (4,) float32 xywh boxes, pixels.
         """
-        tensor = torch.from_numpy(np.ascontiguousarray(image)).permute(2, 0, 1)[None].to(self.device).float() / 255
+        pixels = torch.from_numpy(np.ascontiguousarray(image)).to(self.device)
+        tensor = pixels.permute(2, 0, 1)[None].float() / 255
         scale = min(LONG_SIDE / max(image.shape[:2]), 1)
         if scale < 1:
-            tensor = torch.nn.functional.interpolate(tensor, scale_factor=scale, mode='bilinear', antialias=True)
+            tensor = F.interpolate(tensor, scale_factor=scale, mode='bilinear', antialias=True)
         found = self.net(list(tensor))[0]
         keep = (found['labels'] == PERSON) & (found['scores'] >= self.threshold)
         boxes = found['boxes'][keep][:self.limit].cpu().numpy()
@@ -62,10 +64,10 @@ def _download(name: str) -> torch.nn.Module:
     """The detector with torchvision's own weights."""
     try:
         return getattr(detection, name)(weights='DEFAULT', weights_backbone=None)
-    except (URLError, OSError, RuntimeError) as error:  # RuntimeError: the download's checksum is wrong
+    except (URLError, OSError, RuntimeError) as error:  # RuntimeError: a wrong checksum
         raise UserError(
-            f'--detect: the weights of {name} cannot be downloaded ({error}); give boxes with --bbox x y w h, or '
-            'download the file elsewhere and give it with --detector_weights FILE') from error
+            f'--detect: the weights of {name} cannot be downloaded ({error}); give boxes with '
+            '--bbox x y w h, or download the file elsewhere and give it with --detector_weights FILE') from error
 
 
 def _from_file(name: str, path: str | Path) -> torch.nn.Module:
@@ -87,9 +89,10 @@ def _read_weights(path: str | Path, net: torch.nn.Module, name: str) -> dict[str
         raise UserError(f'--detector_weights {path}: not a file of PyTorch weights: {error}') from error
     expected = net.state_dict()
     if isinstance(state, dict):
-        counters = {key: value for key, value in expected.items() if key.endswith('num_batches_tracked')}
-        state = counters | state
-    if not isinstance(state, dict) or set(state) != set(expected) or any(
-            getattr(state[key], 'shape', None) != value.shape for key, value in expected.items()):
-        raise UserError(f'--detector_weights {path}: not the weights of {name} (--detector names the other one)')
+        counters = [key for key in expected if key.endswith('num_batches_tracked')]
+        state = {key: expected[key] for key in counters} | state
+    shapes = {key: value.shape for key, value in expected.items()}
+    if not isinstance(state, dict) or shapes != {key: getattr(value, 'shape', 0) for key, value in state.items()}:
+        raise UserError(f'--detector_weights {path}: not the weights of {name} (--detector names '
+                        'the other one)')
     return state

@@ -6,7 +6,8 @@ import numpy as np
 
 from common.errors import UserError
 
-IMAGE_SUFFIXES = frozenset('.jpg .jpeg .png .bmp .gif .webp .tif .tiff .ppm .pgm .jp2 .avif .heic .heif'.split())
+IMAGE_SUFFIXES = frozenset(('.jpg', '.jpeg', '.png', '.bmp', '.gif', '.webp', '.tif', '.tiff', '.ppm',
+                            '.pgm', '.jp2', '.avif', '.heic', '.heif'))
 
 
 def decode_image(data: bytes, name: str | Path) -> np.ndarray:

@@ -9,11 +9,11 @@ import numpy as np
 from common.demo.paths import opencv_path
 from common.errors import UserError
 
-VIDEO_SUFFIXES = frozenset('.mp4 .avi .mov .mkv .webm .m4v .mpg .mpeg .wmv'.split())
+VIDEO_SUFFIXES = frozenset(('.mp4', '.avi', '.mov', '.mkv', '.webm', '.m4v', '.mpg', '.mpeg', '.wmv'))
 MAX_BROKEN = 100  # frames in a row that cannot be read: after them the video counts as ended
 FPS_RANGE = (0.1, 1000.)  # anything else that a file states is not a frame rate
 DEFAULT_FPS = 25.
-os.environ.setdefault('OPENCV_FFMPEG_LOGLEVEL', '-8')  # FFmpeg's complaints would come between our lines
+os.environ.setdefault('OPENCV_FFMPEG_LOGLEVEL', '-8')  # no output of FFmpeg between our lines
 
 
 def is_video(path: str | Path) -> bool:

@@ -50,7 +50,8 @@ def draw_people(image: np.ndarray, people: list[Person], kind: str, record: Reco
     """The shaded meshes of one kind over an image (H, W, 3), each in the colour of its person's number."""
     colors = [vis.person_color(number) for number in numbers or range(len(people))]
     meshes = [person.meshes[kind] for person in people]
-    return vis.draw_meshes(image, meshes, record.faces, record.camera.focal, record.camera.princpt, colors)
+    camera = record.camera
+    return vis.draw_meshes(image, meshes, record.faces, camera.focal, camera.princpt, colors)
 
 
 def _write_person(folder: Path, image: np.ndarray, person: Person, number: int, record: Record) -> None:
@@ -64,7 +65,8 @@ def _write_person(folder: Path, image: np.ndarray, person: Person, number: int, 
         (folder / f'output_mesh_{kind}.obj').write_text(vis.obj_text(mesh, record.faces))
 
 
-def _overview(image: np.ndarray, overlays: dict[str, np.ndarray], people: list[Person], record: Record) -> np.ndarray:
+def _overview(image: np.ndarray, overlays: dict[str, np.ndarray], people: list[Person],
+              record: Record) -> np.ndarray:
     """Photo with boxes, joints, overlays, and the first person's mesh from the side, in one image."""
     photo = image
     skeletons = image

@@ -46,7 +46,8 @@ class RowFile:
         self.path.unlink(missing_ok=True)
 
 
-def write_npz(path: Path, arrays: Mapping[str, ArrayLike], row_files: Mapping[str, RowFile] | None = None) -> None:
+def write_npz(path: Path, arrays: Mapping[str, ArrayLike],
+              row_files: Mapping[str, RowFile] | None = None) -> None:
     """Write a compressed npz without pickled objects; row files are copied in pieces."""
     with zipfile.ZipFile(path, 'w', zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, array in arrays.items():

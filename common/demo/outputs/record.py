@@ -117,7 +117,8 @@ class Record:
 
     def content(self, people: Sequence[Person]) -> dict[str, Any]:
         """The whole record of an image."""
-        return self.header() | {'people': [self.entry(number, person) for number, person in enumerate(people)]}
+        entries = [self.entry(number, person) for number, person in enumerate(people)]
+        return self.header() | {'people': entries}
 
     def write_npz(self, path: Path, people: Sequence[Person]) -> None:
         """Write the npz of an image: each array stacked over the people, and those of `shared_arrays`."""

@@ -95,7 +95,8 @@ class OverlayVideos(contextlib.AbstractContextManager):
         even = (width + width % 2, height + height % 2)
         code = cv2.VideoWriter.fourcc(*'mp4v')
         self.paths = {kind: folder / f'rendered_mesh_{kind}.mp4' for kind in record.info.kinds}
-        self.writers = {kind: cv2.VideoWriter(str(path), code, fps, even) for kind, path in self.paths.items()}
+        self.writers = {kind: cv2.VideoWriter(str(path), code, fps, even)
+                        for kind, path in self.paths.items()}
         if not all(writer.isOpened() for writer in self.writers.values()):
             raise UserError('this OpenCV cannot write mp4 videos: pip install opencv-python-headless')
 
@@ -116,5 +117,5 @@ class OverlayVideos(contextlib.AbstractContextManager):
         for path in self.paths.values():
             written = int(cv2.VideoCapture(str(path)).get(cv2.CAP_PROP_FRAME_COUNT))
             if written != self.count:  # OpenCV gives no error
-                raise UserError(f'{path.name}: {max(written, 0)} of its {self.count} frames could be written; is the '
-                                'disk full?')
+                raise UserError(f'{path.name}: {max(written, 0)} of its {self.count} frames could be written; '
+                                'is the disk full?')

@@ -9,7 +9,8 @@ def root_row(human_model: HumanModel) -> torch.Tensor:
     return human_model.get_buffer('joint_regressor')[human_model.root_joint_idx]
 
 
-def body_meshes(human_model: HumanModel, pose: torch.Tensor, betas: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def body_meshes(human_model: HumanModel, pose: torch.Tensor,
+                betas: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Pose (N, K * 3) and betas (N, 10) -> vertices (N, V, 3) and root joints (N, 3), metres."""
     vertices, _ = human_model(pose, betas)
     return vertices, root_row(human_model) @ vertices

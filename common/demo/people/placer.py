@@ -22,7 +22,7 @@ class Placer:
     box_size_m: float  # side of the cube around a person, metres
     focal: np.ndarray | list[float] | None = None  # 1 or 2 numbers, pixels; (2,) after creation
     princpt: list[float] | None = None  # (2,) pixels
-    root_depth: list[float] | None = None  # metres, one number for all people or one each; None: estimated
+    root_depth: list[float] | None = None  # metres, one for all people or one each; None: estimated
     root_row: np.ndarray | None = None  # see `place`
 
     def __post_init__(self) -> None:
@@ -57,12 +57,13 @@ class Placer:
         if len(self.root_depth) == 1:
             return [self.root_depth[0]] * count
         if len(self.root_depth) != count:
-            raise UserError(f'--root_depth has {len(self.root_depth)} numbers for {count} people: give one, or one '
-                            'for each')
+            raise UserError(f'--root_depth has {len(self.root_depth)} numbers for {count} people: '
+                            'give one, or one for each')
         return list(self.root_depth)
 
 
-def choose_camera(predictions: list[Prediction], size: tuple[int, int], focal: np.ndarray | list[float] | None = None,
+def choose_camera(predictions: list[Prediction], size: tuple[int, int],
+                  focal: np.ndarray | list[float] | None = None,
                   princpt: np.ndarray | list[float] | None = None) -> Camera:
     """The camera of one image.
 
@@ -82,8 +83,8 @@ def choose_camera(predictions: list[Prediction], size: tuple[int, int], focal: n
     return Camera(np.array(focal, np.float64), center, 'given')
 
 
-def place(prediction: Prediction, camera: Camera, box_size_m: float, root_depth: float | None = None,
-          root_row: np.ndarray | None = None) -> Person:
+def place(prediction: Prediction, camera: Camera, box_size_m: float,
+          root_depth: float | None = None, root_row: np.ndarray | None = None) -> Person:
     """Put a prediction into camera space: depth, both meshes, translation.
 
     Args:
@@ -99,8 +100,8 @@ def place(prediction: Prediction, camera: Camera, box_size_m: float, root_depth:
     body = prediction.body
     pixels = prediction.mesh_img[:, :2]
     root, root_depth, source = _root(prediction, camera, box_size_m, root_depth)
-    lixel_cam = pixel2cam(prediction.mesh_img + [0, 0, root_depth], focal, princpt).astype(np.float32)
-    person = Person(prediction, root_depth, source, lixel_cam)
+    lixel_cam = pixel2cam(prediction.mesh_img + [0, 0, root_depth], focal, princpt)
+    person = Person(prediction, root_depth, source, lixel_cam.astype(np.float32))
     if body is None:
         return person
     if root_row is not None:
@@ -123,7 +124,8 @@ def _root(prediction: Prediction, camera: Camera, box_size_m: float,
         root_depth = depth_from_box(prediction.crop_bbox, camera.focal, box_size_m)
         source = 'box area'
         if body is not None:
-            root = fit_translation(body.mesh_cam, prediction.mesh_img[:, :2], camera.focal, camera.princpt)
+            pixels = prediction.mesh_img[:, :2]
+            root = fit_translation(body.mesh_cam, pixels, camera.focal, camera.princpt)
         if root is not None and 1 / DEPTH_RATIO < root[2] / root_depth < DEPTH_RATIO:
             root_depth = float(root[2])
             source = 'fit of the parametric mesh'

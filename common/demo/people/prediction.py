@@ -18,9 +18,9 @@ class Prediction:
     """The network's answer for one box. V vertices."""
     bbox: np.ndarray  # (4,) xywh of the person, pixels
     crop_bbox: np.ndarray  # (4,) xywh of the enlarged box that the network saw, pixels
-    mesh_img: np.ndarray  # (V, 3) lixel mesh: x, y in pixels of the image, depth in metres relative to the root
+    mesh_img: np.ndarray  # (V, 3) lixel mesh: x, y in pixels, depth in metres relative to the root
     body: BodyParams | None = None  # None in the lixel stage
-    mirrored: bool = False  # a left hand: the network saw the image mirrored; all but `body.root` is mirrored back
+    mirrored: bool = False  # a left hand, of which the network saw the mirror image
 
     @property
     def mirror(self) -> np.ndarray:
@@ -44,7 +44,7 @@ class Person:
     depth_source: str  # begins with 'given', 'fit of the parametric mesh' or 'box area'
     lixel_cam: np.ndarray  # (V, 3) metres
     param_cam: np.ndarray | None = None  # (V, 3) metres; None in the lixel stage
-    trans: np.ndarray | None = None  # (3,) metres: body model + trans = param_cam (mirrored in x for a left hand)
+    trans: np.ndarray | None = None  # (3,) metres: body model + trans = param_cam, times `mirror`
 
     @property
     def meshes(self) -> dict[str, np.ndarray]:

@@ -16,7 +16,7 @@ from common.errors import UserError
 from common.human_model import HumanModel
 from common.utils.preprocessing import crop_image, process_bbox
 
-PIXELS_WAITING = 1 << 26  # pixels of images kept until their batch is full: bounds the memory for huge photos
+PIXELS_WAITING = 1 << 26  # of images kept until their batch is full: bounds the memory for huge photos
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class NetworkInfo:
     body_model: str
     gender: str
     is_hand: bool = False
-    left_hand: bool = False  # left hands by the network for right ones: images mirrored before it, answers after it
+    left_hand: bool = False  # left hands, by the network for right ones: it sees mirror images
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -57,8 +57,8 @@ class Predictor:
         device: of the input.
     """
 
-    def __init__(self, model: nn.Module, human_model: HumanModel, codec: Any, info: NetworkInfo, batch_size: int = 16,
-                 device: torch.device | str = 'cpu') -> None:
+    def __init__(self, model: nn.Module, human_model: HumanModel, codec: Any, info: NetworkInfo,
+                 batch_size: int = 16, device: torch.device | str = 'cpu') -> None:
         self.model = model.eval()
         self.human_model = human_model
         self.codec = codec
@@ -97,7 +97,8 @@ class Predictor:
                 pixels = 0
         yield from self._finish(waiting)
 
-    def _finish(self, waiting: list[tuple[InputImage, list[Crop]]]) -> Iterator[tuple[InputImage, list[Prediction]]]:
+    def _finish(self, waiting: list[tuple[InputImage, list[Crop]]],
+                ) -> Iterator[tuple[InputImage, list[Prediction]]]:
         """Run all crops, then hand out the waiting images with their people."""
         answers = iter(self._answers([crop for _, crops in waiting for crop in crops]))
         for image, crops in waiting:
@@ -130,7 +131,8 @@ class Predictor:
         started = time.perf_counter()
         out = self.model({'img': torch.from_numpy(patches).to(self.device)}, {}, {}, 'test')
         if 'pose_param' in out:
-            _, out['model_root'] = body_meshes(self.human_model, out['pose_param'].float(), out['shape_param'].float())
+            pose = out['pose_param'].float()
+            _, out['model_root'] = body_meshes(self.human_model, pose, out['shape_param'].float())
         arrays = {key: value.float().cpu().numpy() for key, value in out.items()}
         self.network_time += time.perf_counter() - started
         if not all(np.isfinite(value).all() for value in arrays.values()):
@@ -144,7 +146,8 @@ class Predictor:
             batch = crops[start:start + self.batch_size]
             out = self.run(np.stack([crop.patch for crop in batch]))
             for row, crop in enumerate(batch):
-                predictions.append(self._prediction(crop, {key: value[row] for key, value in out.items()}))
+                one = {key: value[row] for key, value in out.items()}
+                predictions.append(self._prediction(crop, one))
         return predictions
 
     def _prediction(self, crop: Crop, out: dict[str, np.ndarray]) -> Prediction:
@@ -152,7 +155,8 @@ class Predictor:
         mesh_img = self.codec.decode(out['mesh_coord_img'], 0., crop.to_image).astype(np.float32)
         body = None
         if 'pose_param' in out:
-            body = BodyParams(out['pose_param'], out['shape_param'], out['mesh_coord_cam'], out['model_root'])
+            body = BodyParams(out['pose_param'], out['shape_param'], out['mesh_coord_cam'],
+                              out['model_root'])
         if self.info.left_hand:
             mesh_img[:, 0] = crop.image_width - 1 - mesh_img[:, 0]
             crop.crop_bbox[0] = crop.image_width - crop.crop_bbox[0] - crop.crop_bbox[2]

@@ -103,7 +103,9 @@ class Sequence:
     def predictions(self, numbers: list[int]) -> list[Prediction]:
         """The (smoothed) predictions of some rows, with their meshes."""
         meshes = self.meshes.array()
-        found = [replace(self.rows[number].prediction, mesh_img=np.array(meshes[number])) for number in numbers]
+        found = []
+        for number in numbers:
+            found.append(replace(self.rows[number].prediction, mesh_img=np.array(meshes[number])))
         bodies = self.bodies(numbers)
         if bodies:
             poses = np.stack([body.pose for body in bodies])

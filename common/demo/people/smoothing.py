@@ -37,7 +37,8 @@ def one_euro(values: ArrayLike, fps: float, min_cutoff: float = 1., beta: float 
 
 def gaussian(values: ArrayLike, fps: float, seconds: float = 0.08) -> np.ndarray:
     """Gaussian low-pass of standard deviation `seconds` along the first axis: (T, ...) -> (T, ...)."""
-    return gaussian_filter1d(np.asarray(values, np.float64), max(seconds * fps, 0.5), axis=0, mode='nearest')
+    frames = max(seconds * fps, 0.5)
+    return gaussian_filter1d(np.asarray(values, np.float64), frames, axis=0, mode='nearest')
 
 
 FILTERS: dict[str, Callable[..., np.ndarray]] = {'one_euro': one_euro, 'gaussian': gaussian}

@@ -33,7 +33,8 @@ class Tracker:
 
     def __call__(self, frame: int, boxes: Sequence[np.ndarray]) -> list[int]:
         """Boxes (4,) xywh of the next frame -> one person number each."""
-        self.last = {person: seen for person, seen in self.last.items() if frame - seen[0] <= self.patience}
+        self.last = {person: seen for person, seen in self.last.items()
+                     if frame - seen[0] <= self.patience}
         people = list(self.last)
         overlap = overlaps(boxes, [self.last[person][1] for person in people])
         known = {}  # row of the box -> person

@@ -34,7 +34,8 @@ class Results:
         self.changing = threading.Lock()
         self.kept: OrderedDict[str, Files] = OrderedDict()  # by id, oldest first
 
-    def predict(self, data: bytes, name: str, boxes: list[RawBox], focal: float | None = None) -> dict[str, Any]:
+    def predict(self, data: bytes, name: str, boxes: list[RawBox],
+                focal: float | None = None) -> dict[str, Any]:
         """Find the meshes of an image's people.
 
         Args:
@@ -58,8 +59,10 @@ class Results:
             image = decode_image(data, name)
             height, width = image.shape[:2]
             if height * width > MAX_PIXELS:
-                raise UserError(f'{width} x {height} pixels are too many: {MAX_PIXELS // 10**6} million at most')
-            checked = [check_box(box, width, height, 'xywh', f'box {number}') for number, box in enumerate(boxes, 1)]
+                raise UserError(f'{width} x {height} pixels are too many: {MAX_PIXELS // 10**6} million '
+                                'at most')
+            checked = [check_box(box, width, height, 'xywh', f'box {number}')
+                       for number, box in enumerate(boxes, 1)]
             predictions = self.pipeline.predictor.predict(image, checked)
         camera, people = placer(predictions, (height, width))
         return self._keep(image, people, self.pipeline.record(name, (height, width), camera))
@@ -71,7 +74,8 @@ class Results:
         files: Files = {'result.json': compact(content).encode(),
                         'faces.bin': np.ascontiguousarray(record.faces, '<u4').tobytes()}
         for kind in kinds:
-            files[f'rendered_mesh_{kind}.jpg'] = encode_jpeg(draw_people(image, people, kind, record))
+            overlay = draw_people(image, people, kind, record)
+            files[f'rendered_mesh_{kind}.jpg'] = encode_jpeg(overlay)
             for number, person in enumerate(people):
                 mesh = person.meshes[kind]
                 files[f'mesh_{kind}_{number}.bin'] = np.ascontiguousarray(mesh, '<f4').tobytes()
