@@ -6,8 +6,8 @@ from tqdm import tqdm
 
 from common.demo.inputs.sources import BoxSource, read_frames
 from common.demo.inputs.video import Video
+from common.demo.npz_file import write_npz
 from common.demo.outputs.folder import clear_leftovers, free_name, whole_folder
-from common.demo.outputs.npz_file import write_npz
 from common.demo.outputs.video_files import FrameArrays, FrameRecord, OverlayVideos
 from common.demo.paths import printable
 from common.demo.people.sequence import Sequence

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from common.demo.outputs.npz_file import write_npz
+from common.demo.npz_file import write_npz
 from common.demo.people.prediction import Camera, Person
 from common.demo.people.predictor import NetworkInfo
 from common.utils.transforms import cam2pixel

@@ -7,8 +7,8 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike
 
+from common.demo.npz_file import RowFile, write_npz
 from common.demo.outputs.image_files import draw_people
-from common.demo.outputs.npz_file import RowFile, write_npz
 from common.demo.outputs.record import Record, compact
 from common.demo.paths import opencv_path
 from common.demo.people.prediction import Person

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from common.demo.outputs.npz_file import RowFile
+from common.demo.npz_file import RowFile
 from common.demo.people.body import body_meshes
 from common.demo.people.prediction import BodyParams, Prediction
 from common.demo.people.smoothing import runs, smooth, smooth_rotations
