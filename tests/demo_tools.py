@@ -1,4 +1,6 @@
-"""A snapshot of a very small random network, pictures and videos, for the tests of the demo."""
+"""A snapshot of a very small random network, images and videos, for the tests of the demo."""
+from pathlib import Path
+
 import cv2
 import numpy as np
 import torch
@@ -10,7 +12,7 @@ from main.model import get_model
 from tests.tiny import tiny_config
 
 
-def write_snapshot(path, *overrides):
+def write_snapshot(path: Path, *overrides: str) -> Path:
     """A random network's snapshot; its answers spread over the crop instead of sitting in the middle."""
     config = tiny_config(path.parent, 'stage=param', *overrides)
     torch.manual_seed(0)
@@ -27,18 +29,20 @@ def write_snapshot(path, *overrides):
     return path
 
 
-def blobs(height, width, seed=0):
-    """A colourful picture (H, W, 3) uint8 RGB."""
+def blobs(height: int, width: int, seed: int = 0) -> np.ndarray:
+    """A colourful image (H, W, 3) uint8 RGB."""
     small = np.random.default_rng(seed).integers(0, 255, (9, 11, 3), np.uint8)
     return cv2.resize(small, (width, height), interpolation=cv2.INTER_CUBIC)
 
 
-def write_picture(path, height=240, width=180, seed=0):
+def write_image(path: Path, height: int = 240, width: int = 180, seed: int = 0) -> Path:
+    """Write `blobs` as an image file; returns its path."""
     cv2.imwrite(str(path), blobs(height, width, seed)[..., ::-1])
     return path
 
 
-def write_video(path, frames, height=48, width=64):
+def write_video(path: Path, frames: int, height: int = 48, width: int = 64) -> Path:
+    """Write a Motion-JPEG video of 25 frames per second; returns its path."""
     writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*'MJPG'), 25, (width, height))
     for _ in range(frames):
         writer.write(blobs(height, width)[..., ::-1])

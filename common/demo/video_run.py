@@ -1,89 +1,118 @@
-"""Results of a video: overlay videos, numbers of every frame, and motions for animation tools."""
-import json
+"""From a video to its results: overlay videos, numbers of every frame, and motions for animation tools."""
+from dataclasses import dataclass
+from pathlib import Path
 
-import numpy as np
 from tqdm import tqdm
 
-from common.demo.image_run import origin_of
-from common.demo.inputs.sources import Video
-from common.demo.outputs.folder import clear_leftovers, free_name, printable, whole_folder
-from common.demo.outputs.record import header, person_arrays, person_entry
+from common.demo.inputs.sources import BoxSource, read_frames
+from common.demo.inputs.video import Video
+from common.demo.npz_file import write_npz
+from common.demo.outputs.folder import clear_leftovers, free_name, whole_folder
 from common.demo.outputs.video_files import FrameArrays, FrameRecord, OverlayVideos
+from common.demo.paths import printable
 from common.demo.people.sequence import Sequence
 from common.demo.people.tracking import Tracker
+from common.demo.pipeline import Pipeline
 from common.errors import UserError
 
 
-def video(path, boxes_of, predictor, settings):
-    """Results for a video file, in one folder: `rendered_mesh_{lixel,param}.mp4`, `result.json` (frame by frame),
-    `result.npz` (one row per person and frame), `person_<number>.npz` (AMASS layout; param stage). Long videos need
-    no more memory than short ones, but for about 3 kB per person and frame."""
-    if len(settings.root_depth or []) > 1:
+@dataclass
+class Counts:
+    """What was read of a video."""
+    frames: int  # that could be read
+    empty: list[int]  # frames without people
+
+
+def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
+              smoothing: str | None = None) -> int:
+    """Write the results of a video file, in one folder.
+
+    `rendered_mesh_{lixel,param}.mp4`, `result.json` (frame by frame), `result.npz` (one row per person and frame),
+    `person_<number>.npz` (AMASS layout; param stage). Long videos need no more memory than short ones, but for about
+    3 kB per person and frame.
+
+    Args:
+        pipeline: to run.
+        path: of the video.
+        boxes_of: gives the boxes of each frame.
+        output: folder of the result folder.
+        smoothing: one of smoothing.METHODS, or None.
+    Returns:
+        0, the exit code.
+    Raises:
+        UserError: the video cannot be read, or nobody is in it.
+    """
+    if len(pipeline.placer.root_depth or []) > 1:
         raise UserError('--root_depth takes one number for a video')
-    clip = Video(path)
-    clear_leftovers(settings.output)
-    name = free_name(settings.output, path.stem, path.resolve())
-    with whole_folder(settings.output, name) as folder:
-        sequence = Sequence(predictor.human_model, folder)
-        count, empty = predict(clip, boxes_of, predictor, sequence)
-        if not sequence.frames:
+    video = Video(path)
+    clear_leftovers(output)
+    name = free_name(output, path.stem, path.resolve())
+    with whole_folder(output, name) as folder:
+        sequence = Sequence(pipeline.predictor.human_model, folder)
+        counts = _predict(pipeline, video, boxes_of, sequence)
+        if not sequence.rows:
             raise UserError(f'{path.name}: no person in any frame, by the boxes given or found')
-        if settings.smooth:
-            sequence.smooth(clip.fps, settings.smooth, settings.box_size_m)
-        write_results(folder, clip, sequence, empty, predictor, settings)
+        if smoothing:
+            sequence.smooth(video.fps, smoothing, pipeline.placer.box_size_m)
+        _write(pipeline, folder, video, sequence, smoothing, counts)
         sequence.meshes.close()
-    people = len(set(sequence.people))
-    for line in boxes_of.notes:
-        print(line)
-    if count < clip.frames:
-        print(f'{printable(path.name)}: only {count} of the {clip.frames} frames that the file states can be read')
-    elif clip.uneven:
-        print(f'{printable(path.name)}: its frames are not evenly spaced in time; results have {clip.fps:g} a second')
-    print(f'{count} frame{"s" * (count != 1)}, {len(empty)} of them without people, people: {people}, '
-          f'{predictor.network_time:.1f} s in the network, results: {printable(settings.output / name)}')
+    for note in boxes_of.notes:
+        print(note)
+    file_name = printable(path.name)
+    if counts.frames < video.frames:
+        print(f'{file_name}: only {counts.frames} of the {video.frames} frames that the file states can be read')
+    elif video.uneven:
+        print(f'{file_name}: its frames are not evenly spaced in time; results have {video.fps:g} a second')
+    plural = 's' if counts.frames != 1 else ''
+    print(f'{counts.frames} frame{plural}, {len(counts.empty)} of them without people, people: '
+          f'{len(sequence.people)}, {pipeline.predictor.network_time:.1f} s in the network, results: '
+          f'{printable(output / name)}')
     return 0
 
 
-def predict(clip, boxes_of, predictor, sequence):
-    """Fill the sequence with everybody in every frame; returns the number of frames that could be
-    read, and the numbers of those without people."""
-    tracker = Tracker() if boxes_of.detector is not None else None
-    count, empty = 0, []
-    with tqdm(total=clip.frames, unit='image', desc='network', delay=0.5) as bar:
-        for picture, predictions in predictor.stream(clip.pictures(boxes_of)):
-            numbers = tracker(picture.number, picture.boxes) if tracker else range(len(predictions))
+def _predict(pipeline: Pipeline, video: Video, boxes_of: BoxSource, sequence: Sequence) -> Counts:
+    """Fill the sequence with everybody in every frame."""
+    tracker = None
+    if boxes_of.detector is not None:  # which gives people in any order
+        tracker = Tracker()
+    counts = Counts(0, [])
+    with tqdm(total=video.frames, unit='image', desc='network', delay=0.5) as bar:
+        for image, predictions in pipeline.predictor.stream(read_frames(video, boxes_of)):
+            numbers = list(range(len(predictions)))
+            if tracker is not None:
+                numbers = tracker(image.number, image.boxes)
             for number, prediction in zip(numbers, predictions, strict=True):
-                sequence.append(picture.number, number, prediction)
+                sequence.append(image.number, number, prediction)
             if not predictions:
-                empty.append(picture.number)
-            count += 1
+                counts.empty.append(image.number)
+            counts.frames += 1
             bar.update()
-    return count, empty
+    return counts
 
 
-def write_results(folder, clip, sequence, empty, predictor, settings):
+def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, smoothing: str | None,
+           counts: Counts) -> None:
     """Place everybody in the camera of the first person's frame, draw, and write all files."""
-    joints, rows_of = settings.joints, {}
-    for row, frame in enumerate(sequence.frames):
-        rows_of.setdefault(frame, []).append(row)
-    camera, people = settings.place(sequence.predictions(rows_of[sequence.frames[0]]), clip.size)
-    kinds = ['lixel'] if people[0].param_cam is None else ['lixel', 'param']
-    head = header(origin_of(clip.path, clip.size, people, predictor, settings), camera, joints)
-    head |= {'fps': clip.fps, 'smoothing': settings.smooth, 'frames_without_people': empty}
-    with FrameRecord(folder / 'result.json', head) as record, FrameArrays(folder) as arrays, \
-            OverlayVideos(folder, kinds, clip.fps, clip.size) as overlays:
-        for frame, image in tqdm(clip, total=clip.frames, unit='image', desc='drawing', delay=0.5):
-            rows = rows_of.get(frame, [])
-            numbers = [sequence.people[row] for row in rows]
-            _, people = settings.place(sequence.predictions(rows), clip.size, camera)
-            record.add(frame, [person_entry(n, p, joints, camera) for n, p in zip(numbers, people, strict=True)])
+    rows_by_frame = sequence.rows_by_frame()
+    first = sequence.predictions(next(iter(rows_by_frame.values())))
+    camera, _ = pipeline.placer(first, video.size)
+    record = pipeline.record(str(video.path.resolve()), video.size, camera)
+    more = {'fps': video.fps, 'smoothing': smoothing, 'frames_without_people': counts.empty}
+    with FrameRecord(folder / 'result.json', record.header() | more) as frames, FrameArrays(folder) as arrays, \
+            OverlayVideos(folder, record, video.fps) as overlays:
+        for frame, image in tqdm(video, total=video.frames, unit='image', desc='drawing', delay=0.5):
+            rows = rows_by_frame.get(frame, [])
+            numbers = [sequence.rows[row].person for row in rows]
+            _, people = pipeline.placer(sequence.predictions(rows), video.size, camera)
+            entries = []
             for number, person in zip(numbers, people, strict=True):
-                arrays.add(frame, number, person_arrays(person, joints, camera))
-            overlays.add(image, people, numbers, camera, predictor.faces)
-        arrays.write(folder / 'result.npz', {
-            'joint_names': np.array(joints.names), 'faces': np.asarray(predictor.faces, np.int32),
-            'focal': camera.focal, 'princpt': camera.princpt, 'meta': np.array(json.dumps(head))})
-        if 'param' in kinds:
+                entries.append(record.entry(number, person))
+                arrays.add(frame, number, record.arrays(person))
+            frames.add(frame, entries)
+            overlays.add(image, people, numbers)
+        arrays.write(folder / 'result.npz', record.shared_arrays(**more))
+        if 'param' in record.info.kinds:
             trans = arrays.column('trans')
-            for person in sorted(set(sequence.people)):
-                np.savez(folder / f'person_{person}.npz', **sequence.animation(person, clip.fps, trans))
+            for person_number in sequence.people:
+                motion = sequence.animation(person_number, video.fps, trans)
+                write_npz(folder / f'person_{person_number}.npz', motion)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
-from tests.demo_tools import write_picture  # noqa: E402
+from tests.demo_tools import write_image  # noqa: E402
 
 
 def family(pid):
@@ -66,7 +66,7 @@ def demonstration(folder, count):
     pictures = folder / 'pictures'
     pictures.mkdir()
     for i in range(count):
-        write_picture(pictures / f'{i:04}.jpg', 96, 72, seed=i)
+        write_image(pictures / f'{i:04}.jpg', 96, 72, seed=i)
     boxes = folder / 'boxes.json'
     boxes.write_text(json.dumps({f'{i:04}.jpg': [8, 4, 56, 88] for i in range(count)}))
     command = ['main/demo.py', '--gpu', 'cpu', '--input', str(pictures), '--bbox_file', str(boxes),

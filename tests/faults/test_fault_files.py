@@ -7,13 +7,13 @@ import torch
 from common.demo.inputs.boxes import read_box_file
 from common.demo.inputs.detector import _read_weights
 from common.demo.inputs.images import read_image
-from common.demo.inputs.sources import Video
+from common.demo.inputs.video import Video
 from common.errors import UserError
 from common.nets.resnet import ResNetBackbone
 from common.utils.preprocessing import load_img
 from data.Synthetic.store import open_store
 from main import demo, train
-from tests.demo_tools import write_picture, write_video
+from tests.demo_tools import write_image, write_video
 from tests.faults.commands import refusal, says
 from tests.faults.spoil import HTML, SPOIL, WEIGHTS, spoiled
 
@@ -69,7 +69,7 @@ def test_boxes(fault, tmp_path, capsys):
     says(message, f'--bbox_file {path}: ', reasons.get(fault, 'not a JSON file .*such as'))
     if fault == 'html':
         path.write_bytes(HTML)
-        picture = write_picture(tmp_path / 'photo.jpg')
+        picture = write_image(tmp_path / 'photo.jpg')
         assert refusal(capsys, demo.main, '--gpu', 'cpu', '--input', picture, '--bbox_file', path) == message
 
 
@@ -77,7 +77,7 @@ def test_boxes(fault, tmp_path, capsys):
 @pytest.mark.parametrize('kind', ('picture', 'video', 'training picture'))
 def test_pictures(kind, fault, tmp_path):
     path = tmp_path / ('clip.avi' if kind == 'video' else 'photo.png')
-    write_video(path, 3) if kind == 'video' else write_picture(path, 60, 50)
+    write_video(path, 3) if kind == 'video' else write_image(path, 60, 50)
     with spoiled(path, fault):
         if fault == 'truncated':  # longer pieces show what there is
             path.write_bytes(path.read_bytes()[:30])

@@ -5,7 +5,7 @@ import importlib
 import pytest
 
 from main import demo, test, train
-from tests.demo_tools import write_picture, write_snapshot
+from tests.demo_tools import write_image, write_snapshot
 from tests.faults.commands import refusal, run, says
 from tool import (
     benchmark,
@@ -210,7 +210,7 @@ CAMERA = {'focal length': (['--focal', 'nan'], '--focal must be a positive numbe
 @pytest.fixture(scope='module')
 def scene(tmp_path_factory):
     folder = tmp_path_factory.mktemp('scene')
-    return write_snapshot(folder / 'snapshot_0.pth.tar'), write_picture(folder / 'photo.jpg')
+    return write_snapshot(folder / 'snapshot_0.pth.tar'), write_image(folder / 'photo.jpg')
 
 
 @pytest.mark.parametrize('case', CAMERA)

@@ -1,6 +1,7 @@
-"""Person boxes: from the command line or a JSON file, checked against the picture they belong to."""
+"""Boxes of people: from the command line or a JSON file, checked against the image they belong to."""
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -10,99 +11,130 @@ from common.utils.preprocessing import process_bbox
 FORMATS = ('xywh', 'xyxy')
 FULL = 'full'
 LARGEST = 1e6  # pixels; no number of a box is larger
+MARGIN = 1.02  # a box that ends beyond this many widths or heights of the image may be two corners
 EXAMPLE = '{"photo.jpg": [[120, 40, 210, 480]]}'
 MAX_FILE_BYTES = 2 ** 27  # of a box file: boxes for a video of days
-MAX_DEPTH = 5  # objects and lists in each other
+MAX_DEPTH = 5  # of objects and lists in each other
+
+RawBox = Any  # 'full' or four numbers, as a user or a file gave them: anything until `check_box` has seen it
 
 
-def check_box(box, width, height, box_format=None, where='--bbox'):
-    """One box of four numbers in pixels, or 'full' for the whole picture -> (4,) float32 xywh in pixels.
+def check_box(box: RawBox, width: int, height: int, box_format: str | None = None,
+              where: str = '--bbox') -> np.ndarray:
+    """Check a box against its image. It may reach over the border.
 
-    A box may reach over the border. `box_format` is 'xywh', 'xyxy' (corners), or None: xywh, but refused when the
-    numbers look like corners. UserError too if they are not four numbers of a sane size, have no area, lie outside, or
-    reach too little of the picture to cut anything out.
+    Args:
+        box: four numbers (pixels), or 'full' for the whole image.
+        width: of the image, pixels.
+        height: of the image, pixels.
+        box_format: 'xywh', 'xyxy' (corners), or None: xywh, but refused when the numbers look like corners.
+        where: where the box comes from, for messages.
+    Returns:
+        (4,) float32 xywh, pixels.
+    Raises:
+        UserError: the box is not four numbers of a sane size, has no area, lies outside the image, or covers too
+            little of it to cut anything out.
     """
     if isinstance(box, str) and box == FULL:
-        return _with_pixels(np.array([0, 0, width, height], np.float64), width, height, where)
-    try:
-        values = np.array(box, np.float64)
-    except (TypeError, ValueError, OverflowError):
-        values = np.empty(0)
-    if values.shape != (4,) or not np.isfinite(values).all():
-        raise UserError(f'{where}: a box is four numbers in pixels, x y {"x2 y2" if box_format == "xyxy" else "w h"}, '
-                        f'not {_text(box) or "an empty text"}')
-    if (np.abs(values) > LARGEST).any():
-        raise UserError(f'{where}: {_text(box)} has a number above {LARGEST:,.0f} pixels, which no picture has')
+        return _cuttable(np.array([0., 0., width, height]), width, height, where)
+    values = _four_numbers(box, box_format, where)
     if box_format == 'xyxy':
         values[2:] -= values[:2]
         if (values[2:] <= 0).any():
             raise UserError(f'{where}: {_text(box)} as corners x1 y1 x2 y2 has no area; '
                             'give --bbox_format xywh if it is x y width height')
     x, y, w, h = values
-    if np.float32(w) <= 0 or np.float32(h) <= 0:  # 1e-60 is none either
+    if (np.float32(values[2:]) <= 0).any():  # as float32, 1e-60 is zero too
         raise UserError(f'{where}: {_text(box)} has no area: width and height must be positive')
     if x >= width or y >= height or x + w <= 0 or y + h <= 0:
-        raise UserError(f'{where}: {_text(box)} lies outside the picture of {width} x {height} pixels')
-    # Corners read as x y w h reach beyond the far border, although they fit into the picture when read as corners.
+        raise UserError(f'{where}: {_text(box)} lies outside the image of {width} x {height} pixels')
+    # Corners taken for x y w h reach beyond the far border, although they fit into the image as corners.
     fits_as_corners = 0 <= x < w <= width and 0 <= y < h <= height
-    if box_format is None and fits_as_corners and (x + w > 1.02 * width or y + h > 1.02 * height):
-        raise UserError(f'{where}: {_text(box)} looks like corners x1 y1 x2 y2 (as x y w h it leaves the picture of '
+    if box_format is None and fits_as_corners and (x + w > MARGIN * width or y + h > MARGIN * height):
+        raise UserError(f'{where}: {_text(box)} looks like corners x1 y1 x2 y2 (as x y w h it leaves the image of '
                         f'{width} x {height} pixels): add --bbox_format xyxy, or xywh if it is right as it is')
-    return _with_pixels(values, width, height, where)
+    return _cuttable(values, width, height, where)
 
 
-def _with_pixels(values, width, height, where):
-    """The (4,) xywh box as float32. UserError if too little of it, or of its mirror image (left hands are seen
-    mirrored), lies in the picture to cut anything out."""
+def _four_numbers(box: RawBox, box_format: str | None, where: str) -> np.ndarray:
+    """The box as (4,) float64."""
+    try:
+        values = np.array(box, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        values = np.empty(0)
+    if values.shape != (4,) or not np.isfinite(values).all():
+        names = 'x y x2 y2' if box_format == 'xyxy' else 'x y w h'
+        raise UserError(f'{where}: a box is four numbers in pixels, {names}, not {_text(box) or "an empty text"}')
+    if (np.abs(values) > LARGEST).any():
+        raise UserError(f'{where}: {_text(box)} has a number above {LARGEST:,.0f} pixels, which no image has')
+    return values
+
+
+def _cuttable(values: np.ndarray, width: int, height: int, where: str) -> np.ndarray:
+    """The (4,) xywh box as float32. UserError unless enough of it, and of its mirror image (left hands are seen
+    mirrored), lies in the image to cut something out."""
     x, y, w, h = values
-    if any(process_bbox(box, width, height) is None for box in (values, (width - x - w, y, w, h))):
-        raise UserError(f'{where}: {_text(values.tolist())} covers too little of the picture of {width} x {height} '
+    mirrored = np.array([width - x - w, y, w, h])
+    if process_bbox(values, width, height) is None or process_bbox(mirrored, width, height) is None:
+        raise UserError(f'{where}: {_text(values.tolist())} covers too little of the image of {width} x {height} '
                         'pixels')
     return values.astype(np.float32)
 
 
-def person_shaped(box):
-    """False if the (4,) xywh box is far wider than high, which no standing, sitting or stretched person fills."""
-    return box[2] <= 2.5 * box[3]
+def person_shaped(box: np.ndarray) -> bool:
+    """False if the (4,) xywh box is far wider than high: no standing, sitting or stretched person fills it."""
+    return bool(box[2] <= 2.5 * box[3])
 
 
-def read_box_file(path):
-    """A JSON file of boxes as {picture name (text) or place in the list or video (int): list of boxes}.
+def read_box_file(path: str | Path) -> dict[str | int, list[RawBox]]:
+    """Read a JSON file of boxes.
 
     Layouts: `{"photo.jpg": [[x, y, w, h], ...]}`; the same with frame numbers ("0", "17") for a video; a list of such
     lists, one per frame; or a list of `{"image": "photo.jpg", "bbox": [x, y, w, h]}` (or "frame": 17). A box may be a
     list of four numbers or an object with the key "bbox"; a single box needs no outer list.
+
+    Returns:
+        {image name, or position in the list or video: its boxes}, not yet checked.
+    Raises:
+        UserError: the file cannot be read, is not JSON, or has another layout.
     """
+    data = _read_json(Path(path))
+    table: dict[str | int, list[RawBox]] = {}
+    if isinstance(data, dict):
+        for name, value in data.items():
+            table[name] = _boxes(value, f'{path}, "{shown(name)}"')
+        return table
+    if not isinstance(data, list):
+        raise UserError(f'--bbox_file {path}: expected an object {{image: [boxes]}} or a list, such as {EXAMPLE}')
+    for number, item in enumerate(data):
+        where = f'{path}, entry {number}'
+        if isinstance(item, dict) and ('image' in item or 'frame' in item):
+            key = str(item['image']) if 'image' in item else _frame_number(item['frame'], where)
+            table.setdefault(key, []).extend(_boxes(item, where))
+        else:
+            table[number] = _boxes(item or [], where)
+    return table
+
+
+def _read_json(path: Path) -> Any:
     try:
-        if Path(path).stat().st_size > MAX_FILE_BYTES:
+        if path.stat().st_size > MAX_FILE_BYTES:
             raise ValueError('it is too large to be a list of boxes')
-        data = json.loads(Path(path).read_text(encoding='utf-8'))
+        return json.loads(path.read_text(encoding='utf-8'))
     except OSError as error:
         raise UserError(f'--bbox_file {path}: cannot be read ({error.strerror})') from error
     except (ValueError, RecursionError) as error:
         raise UserError(f'--bbox_file {path}: not a JSON file ({error}), such as {EXAMPLE}') from error
-    if isinstance(data, dict):
-        return {str(key): _boxes(value, f'{path}, "{shown(key)}"') for key, value in data.items()}
-    if not isinstance(data, list):
-        raise UserError(f'--bbox_file {path}: expected an object {{picture: [boxes]}} or a list, such as {EXAMPLE}')
-    table = {}
-    for number, item in enumerate(data):
-        if isinstance(item, dict) and ('image' in item or 'frame' in item):
-            key = str(item['image']) if 'image' in item else _frame_number(item['frame'], f'{path}, entry {number}')
-            table.setdefault(key, []).extend(_boxes(item, f'{path}, entry {number}'))
-        else:
-            table[number] = _boxes(item or [], f'{path}, entry {number}')
-    return table
 
 
-def _frame_number(value, where):
+def _frame_number(value: Any, where: str) -> int:
     try:
         return int(value)
     except (TypeError, ValueError, OverflowError) as error:
         raise UserError(f'{where}: "frame" is a number counted from 0, not {shown(value)}') from error
 
 
-def _boxes(value, where, depth=0):
+def _boxes(value: Any, where: str, depth: int = 0) -> list[RawBox]:
     """A box, or a list of boxes, each plain or inside an object -> list of boxes (not yet checked)."""
     if depth > MAX_DEPTH:
         raise UserError(f'{where}: nested too deeply; boxes are written like {EXAMPLE}')
@@ -111,15 +143,18 @@ def _boxes(value, where, depth=0):
             if key in value:
                 return _boxes(value[key], where, depth + 1)
         raise UserError(f'{where}: no "bbox" in it; boxes are written like {EXAMPLE}')
-    if value == FULL or (isinstance(value, list) and len(value) == 4 and not any(isinstance(v, list) for v in value)
-                         and not any(isinstance(v, dict) for v in value)):
+    if value == FULL:
         return [value]
     if not isinstance(value, list):
-        raise UserError(f'{where}: {shown(value)} is no list of boxes, such as {EXAMPLE}')
+        raise UserError(f'{where}: {shown(value)} is not a list of boxes, such as {EXAMPLE}')
+    if len(value) == 4 and not any(isinstance(part, list | dict) for part in value):
+        return [value]
     return [box for item in value for box in _boxes(item, where, depth + 1)]
 
 
-def _text(box):
+def _text(box: RawBox) -> str:
+    """A box as it may stand in a message."""
     if isinstance(box, str):
         return shown(box)
-    return ' '.join(f'{v:g}' if isinstance(v, float) else shown(v, 20) for v in np.ravel(np.array(box, object)))
+    parts = np.ravel(np.array(box, object))
+    return ' '.join(f'{part:g}' if isinstance(part, float) else shown(part, 20) for part in parts)

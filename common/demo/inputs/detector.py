@@ -1,8 +1,10 @@
-"""Person boxes by a torchvision detector (trained on COCO), for those who have none."""
+"""Boxes of people by a torchvision detector (trained on COCO), for those who have none."""
+from pathlib import Path
 from urllib.error import URLError
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torchvision.models import detection
 
 from common.errors import UserError
@@ -11,7 +13,7 @@ from common.files import torch_file
 DETECTORS = ('fasterrcnn_mobilenet_v3_large_fpn', 'keypointrcnn_resnet50_fpn')
 PERSON = 1  # the label of people in COCO
 THRESHOLD = 0.7  # lowest score of a person
-LONG_SIDE = 1600  # pixels; larger pictures are reduced first, the detector would do the same after copying them
+LONG_SIDE = 1600  # pixels; larger images are reduced first, as the detector itself does later
 
 
 class Detector:
@@ -20,37 +22,37 @@ class Detector:
     Args:
         name: one of DETECTORS.
         weights: path of a state-dict file for it; None: torchvision's, downloaded once.
-        threshold: lowest score of a person. limit: largest number of people per picture.
-        device: torch device.
-    UserError: the weights cannot be downloaded or do not fit.
+        threshold: lowest score of a person.
+        limit: largest number of people per image.
+        device: of the network.
+    Raises:
+        UserError: the weights cannot be downloaded, or do not fit.
     """
 
-    def __init__(self, name=DETECTORS[0], weights=None, threshold=THRESHOLD, limit=50, device='cpu'):
+    def __init__(self, name: str = DETECTORS[0], weights: str | Path | None = None, threshold: float = THRESHOLD,
+                 limit: int = 50, device: torch.device | str = 'cpu') -> None:
         if name not in DETECTORS:
             raise UserError(f'--detector {name}: one of {", ".join(DETECTORS)}')
-        build = getattr(detection, name)
-        try:
-            self.net = build(weights=None if weights else 'DEFAULT', weights_backbone=None)
-        except (URLError, OSError, RuntimeError) as error:  # RuntimeError: the download's checksum is wrong
-            raise UserError(
-                f'--detect: the weights of {name} cannot be downloaded ({error}); give boxes with --bbox x y w h, or '
-                'download the file elsewhere and give it with --detector_weights FILE') from error
-        if weights:
-            self.net.load_state_dict(_read_weights(weights, self.net, name))
-            if name.startswith('keypointrcnn'):  # as torchvision does with the weights that it downloads
-                for module in self.net.modules():
-                    if isinstance(module, torch.nn.BatchNorm2d):
-                        module.eps = 0.
-        self.net.eval().to(device)
-        self.device, self.threshold, self.limit = device, threshold, limit
+        self.device = device
+        self.threshold = threshold
+        self.limit = limit
+        net = _download(name) if weights is None else _from_file(name, weights)
+        self.net = net.eval().to(device)
 
     @torch.inference_mode()
-    def __call__(self, image):
-        """(H, W, 3) uint8 RGB -> list of (4,) xywh boxes in pixels."""
-        tensor = torch.from_numpy(np.ascontiguousarray(image)).permute(2, 0, 1)[None].to(self.device).float() / 255
+    def __call__(self, image: np.ndarray) -> list[np.ndarray]:
+        """Find the people of an image.
+
+        Args:
+            image: (H, W, 3) uint8 RGB.
+        Returns:
+            (4,) float32 xywh boxes, pixels.
+        """
+        pixels = torch.from_numpy(np.ascontiguousarray(image)).to(self.device)
+        tensor = pixels.permute(2, 0, 1)[None].float() / 255
         scale = min(LONG_SIDE / max(image.shape[:2]), 1)
         if scale < 1:
-            tensor = torch.nn.functional.interpolate(tensor, scale_factor=scale, mode='bilinear', antialias=True)
+            tensor = F.interpolate(tensor, scale_factor=scale, mode='bilinear', antialias=True)
         found = self.net(list(tensor))[0]
         keep = (found['labels'] == PERSON) & (found['scores'] >= self.threshold)
         boxes = found['boxes'][keep][:self.limit].cpu().numpy()
@@ -58,7 +60,28 @@ class Detector:
         return list((boxes / scale).astype(np.float32))
 
 
-def _read_weights(path, net, name):
+def _download(name: str) -> torch.nn.Module:
+    """The detector with torchvision's own weights."""
+    try:
+        return getattr(detection, name)(weights='DEFAULT', weights_backbone=None)
+    except (URLError, OSError, RuntimeError) as error:  # RuntimeError: a wrong checksum
+        raise UserError(
+            f'--detect: the weights of {name} cannot be downloaded ({error}); give boxes with '
+            '--bbox x y w h, or download the file elsewhere and give it with --detector_weights FILE') from error
+
+
+def _from_file(name: str, path: str | Path) -> torch.nn.Module:
+    """The detector with the weights of a file."""
+    net = getattr(detection, name)(weights=None, weights_backbone=None)
+    net.load_state_dict(_read_weights(path, net, name))
+    if name.startswith('keypointrcnn'):  # as torchvision does with the weights that it downloads
+        for module in net.modules():
+            if isinstance(module, torch.nn.BatchNorm2d):
+                module.eps = 0.
+    return net
+
+
+def _read_weights(path: str | Path, net: torch.nn.Module, name: str) -> dict[str, torch.Tensor]:
     """The state dict in a file, checked. Published files come from frozen BatchNorm layers, which count no batches."""
     try:
         state = torch_file.load(path)
@@ -66,8 +89,10 @@ def _read_weights(path, net, name):
         raise UserError(f'--detector_weights {path}: not a file of PyTorch weights: {error}') from error
     expected = net.state_dict()
     if isinstance(state, dict):
-        state = {k: v for k, v in expected.items() if k.endswith('num_batches_tracked')} | state
-    if not isinstance(state, dict) or set(state) != set(expected) or any(
-            getattr(state[k], 'shape', None) != v.shape for k, v in expected.items()):
-        raise UserError(f'--detector_weights {path}: not the weights of {name} (--detector names the other one)')
+        counters = [key for key in expected if key.endswith('num_batches_tracked')]
+        state = {key: expected[key] for key in counters} | state
+    shapes = {key: value.shape for key, value in expected.items()}
+    if not isinstance(state, dict) or shapes != {key: getattr(value, 'shape', 0) for key, value in state.items()}:
+        raise UserError(f'--detector_weights {path}: not the weights of {name} (--detector names '
+                        'the other one)')
     return state

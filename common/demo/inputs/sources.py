@@ -1,98 +1,102 @@
-"""Where pictures come from: one file, a folder of pictures, or the frames of a video, each with its boxes."""
-import os
+"""Where images and their boxes come from: one file, a folder, or the frames of a video."""
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import cv2
 import numpy as np
 
-from common.demo.inputs.boxes import FULL, check_box, person_shaped
+from common.demo.inputs.boxes import FULL, RawBox, check_box, person_shaped
 from common.demo.inputs.images import IMAGE_SUFFIXES, frame_count, read_image
-from common.demo.outputs.folder import opencv_path, printable
+from common.demo.inputs.video import Video, is_video
+from common.demo.paths import printable
 from common.errors import UserError
-
-VIDEO_SUFFIXES = frozenset('.mp4 .avi .mov .mkv .webm .m4v .mpg .mpeg .wmv'.split())
-MAX_BROKEN = 100  # frames in a row that cannot be read: beyond them there are no others
-FPS_RANGE = 0.1, 1000.  # what else a file states is no frame rate
-os.environ.setdefault('OPENCV_FFMPEG_LOGLEVEL', '-8')  # FFmpeg's complaints would come between our lines
 
 
 @dataclass
-class Picture:
-    """An image (H, W, 3) uint8 RGB with the checked (4,) xywh boxes of its people; `number`: the frame in a video."""
+class InputImage:
+    """One image, or one frame of a video, with the boxes of its people."""
     path: Path
-    image: np.ndarray
-    boxes: list
-    number: int = 0
+    image: np.ndarray  # (H, W, 3) uint8 RGB
+    boxes: list[np.ndarray]  # (4,) xywh each, pixels, checked
+    number: int = 0  # place in the folder, or frame in the video
 
 
 @dataclass
 class BoxSource:
-    """Where the boxes of a picture come from: the same ones everywhere, a table of a box file, or a detector.
+    """Where the boxes of an image come from: the same for all, a box file's table, or a detector.
 
-    fixed: boxes of --bbox, for every picture; table: {name or number: boxes} of `read_box_file`; detector: a function
-    of the image. box_format: see `check_box`. notes: lines about odd inputs, for the end of the run.
+    `notes` collects lines about odd inputs, for the end of the run.
     """
-    fixed: list | None = None
-    table: dict | None = None
-    detector: object = None
-    box_format: str | None = None
-    notes: list = field(default_factory=list)
+    fixed: list[RawBox] | None = None  # of --bbox, for every image
+    table: dict[str | int, list[RawBox]] | None = None  # what `read_box_file` returns
+    detector: Callable[[np.ndarray], list[np.ndarray]] | None = None  # image -> (4,) xywh boxes
+    box_format: str | None = None  # see `check_box`
+    notes: list[str] = field(default_factory=list)
 
-    def __call__(self, path, number, image):
-        """Checked (4,) xywh boxes of one picture; an empty list if there is nobody."""
-        height, width = image.shape[:2]
+    def __call__(self, path: Path, number: int, image: np.ndarray) -> list[np.ndarray]:
+        """The checked (4,) xywh boxes of an image; an empty list if nobody is in it."""
         if self.detector is not None:
             return self.detector(image)
         if self.fixed is not None:
-            found, where = self.fixed, f'{path.name}: --bbox'
+            given = self.fixed
+            where = f'{path.name}: --bbox'
         else:
-            found, where = self._lookup(path, number), f'{path.name}: --bbox_file'
-        boxes = [check_box(box, width, height, self.box_format, where) for box in found]
-        for given, box in zip(found, boxes, strict=True):
-            if given == FULL and not person_shaped(box):
-                self.note(path, 'the whole picture is no box around one person; expect a poor mesh')
+            given = self._look_up(path, number)
+            where = f'{path.name}: --bbox_file'
+        height, width = image.shape[:2]
+        boxes = []
+        for raw in given:
+            box = check_box(raw, width, height, self.box_format, where)
+            if raw == FULL and not person_shaped(box):
+                self.note(path, 'the whole image is not a box around one person; expect a poor mesh')
+            boxes.append(box)
         return boxes
 
-    def note(self, path, text):
+    def note(self, path: Path, text: str) -> None:
         """Note something odd, once, however many frames have it."""
         line = f'{printable(path.name)}: {text}'
         if line not in self.notes:
             self.notes.append(line)
 
-    def _lookup(self, path, number):
-        # Pictures may be called 1.jpg, 2.jpg: for them "1" is a name. In a video it is a frame, and the name of the
+    def _look_up(self, path: Path, number: int) -> list[RawBox]:
+        # Images may be called 1.jpg, 2.jpg: for them "1" is a name. In a video it is a frame, and the name of the
         # file without its suffix, which could be a number too, says nothing.
-        names = (str(path), path.name)
-        for key in (number, str(number), *names) if is_video(path) else (*names, path.stem, number):
-            if key in self.table:
-                return self.table[key]
+        keys: list[str | int] = [str(path), path.name]
+        if is_video(path):
+            keys = [number, str(number), *keys]
+        else:
+            keys += [path.stem, number]
+        table = self.table or {}
+        for key in keys:
+            if key in table:
+                return table[key]
         return []
 
 
-def find_inputs(path):
-    """The file itself, or the pictures of a folder in the order of their names. UserError if there are none."""
+def find_inputs(path: str | Path) -> list[Path]:
+    """The file itself, or the images of a folder in the order of their names. UserError if there are none."""
     path = Path(path)
-    if path.is_dir():
-        found = sorted(p for p in path.iterdir() if p.suffix.lower() in IMAGE_SUFFIXES
-                       and (p.is_file() or not p.exists()))  # a link to nothing is told when it is read
-        if not found:
-            raise UserError(f'--input {path}: no pictures in this folder ({" ".join(sorted(IMAGE_SUFFIXES))})')
-        return found
-    if not path.is_file():
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
         raise UserError(f'--input {path}: no such file or folder')
-    return [path]
+    # A link to nothing is among them: reading it gives the message.
+    found = [file for file in path.iterdir()
+             if file.suffix.lower() in IMAGE_SUFFIXES and (file.is_file() or not file.exists())]
+    if not found:
+        raise UserError(f'--input {path}: no images in this folder ({" ".join(sorted(IMAGE_SUFFIXES))})')
+    return sorted(found)
 
 
-def is_video(path):
-    return Path(path).suffix.lower() in VIDEO_SUFFIXES and not Path(path).is_dir()
+def read_images(paths: list[Path], boxes_of: BoxSource, failed: list[str]) -> Iterator[InputImage]:
+    """Iterate over the image files that have people on them.
 
-
-def read_pictures(paths, boxes_of, failed):
-    """Iterate over the Pictures of several files that have people on them.
-
-    boxes_of: BoxSource. failed: a list that takes one line per file that cannot be used; a single file that cannot
-    be used is a UserError instead.
+    Args:
+        paths: of the files.
+        boxes_of: gives the boxes of each.
+        failed: takes a line for each file that cannot be used.
+    Raises:
+        UserError: a single file that cannot be used.
     """
     for number, path in enumerate(paths):
         try:
@@ -100,55 +104,18 @@ def read_pictures(paths, boxes_of, failed):
             boxes = boxes_of(path, number, image)
             if not boxes:
                 raise UserError(f'{path.name}: no person in it, by the boxes given or found')
-            frames = frame_count(path)
-            if frames > 1:
-                boxes_of.note(path, f'only the first of its {frames} pictures is used')
         except UserError as error:
             if len(paths) == 1:
                 raise
             failed.append(str(error))
             continue
-        yield Picture(path, image, boxes, number)
+        frames = frame_count(path)
+        if frames > 1:
+            boxes_of.note(path, f'only the first of its {frames} images is used')
+        yield InputImage(path, image, boxes, number)
 
 
-class Video:
-    """The frames of a video file. frames: their number as the file states it; fps; size (height, width); uneven, known
-    when all were read: they do not follow each other in equal times.
-
-    UserError if OpenCV cannot open it.
-    """
-    uneven = False
-
-    def __init__(self, path):
-        self.path = Path(path)
-        reader = cv2.VideoCapture(opencv_path(path))
-        opened, first = reader.read()
-        if not opened:
-            raise UserError(f'{path}: not a video that OpenCV can read (or broken, or without a frame)')
-        self.frames = max(int(reader.get(cv2.CAP_PROP_FRAME_COUNT)), 1)
-        fps = reader.get(cv2.CAP_PROP_FPS)
-        self.fps = fps if FPS_RANGE[0] <= fps <= FPS_RANGE[1] else 25.
-        self.size = first.shape[:2]
-        reader.release()
-
-    def __iter__(self):
-        """Iterate over (number, image (H, W, 3) uint8 RGB) from the start. Broken frames inside are left out."""
-        reader = cv2.VideoCapture(str(self.path))
-        times, number, broken = [], 0, 0
-        while broken <= MAX_BROKEN:
-            ok, image = reader.read()
-            broken = 0 if ok else broken + 1
-            if ok:
-                times.append(reader.get(cv2.CAP_PROP_POS_MSEC))
-                yield number, cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
-            elif number >= self.frames - 1:
-                break
-            number += 1
-        reader.release()
-        steps = np.diff(times)
-        self.uneven = len(steps) > 0 and steps.max() > 1.5 * np.median(steps)
-
-    def pictures(self, boxes_of):
-        """Iterate over the frames as Pictures, those without people included (with an empty list of boxes)."""
-        for number, image in self:
-            yield Picture(self.path, image, boxes_of(self.path, number, image), number)
+def read_frames(video: Video, boxes_of: BoxSource) -> Iterator[InputImage]:
+    """Iterate over the frames of a video; those without people have an empty list of boxes."""
+    for number, image in video:
+        yield InputImage(video.path, image, boxes_of(video.path, number, image), number)

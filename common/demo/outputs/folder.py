@@ -1,4 +1,4 @@
-"""Result folders that appear whole or not at all, and never on top of another picture's results."""
+"""Result folders that appear whole or not at all, and never replace the results of another image."""
 import contextlib
 import fcntl
 import json
@@ -7,7 +7,9 @@ import shutil
 import signal
 import tempfile
 import threading
+from collections.abc import Collection, Iterator
 from pathlib import Path
+from types import FrameType
 
 from common.errors import UserError
 
@@ -16,27 +18,28 @@ WORKING = '.writing-'  # begins the names of folders that are being written
 ELSEWHERE = 'choose another folder with --output DIR'
 
 
-def printable(path):
-    """A path as text that every terminal takes: what is no UTF-8 in a file's name is written as an escape."""
-    return str(path).encode(errors='backslashreplace').decode()
+def free_name(parent: Path, name: str, source: Path | str, taken: Collection[str] = ()) -> str:
+    """A folder name for the results of a file: `name`, or `name_2`, `name_3`, ... if that one is taken.
 
+    A folder whose result.json names the same source is a former run's and may be replaced. One of another source, or
+    one that holds no result, may not.
 
-def free_name(parent, name, source, taken=()):
-    """A folder name for the results of the file `source`: `name`, or `name_2`, `name_3`, ... if that one is taken.
-
-    A folder whose result.json names the same source is a former run's and may be replaced; one of another source, one
-    that holds no result, and the names in `taken` may not. Dots at the ends go: `.` and `..` are no names.
+    Args:
+        parent: of the folder.
+        name: wanted. Dots at its ends go: `.` and `..` are not names.
+        source: the file that the results are of.
+        taken: further names that may not be used.
     """
-    name = name.strip('.') or 'picture'
+    name = name.strip('.') or 'image'
+    candidate = name
     number = 1
-    while True:
-        candidate = name if number == 1 else f'{name}_{number}'
-        if candidate not in taken and _replaceable(Path(parent) / candidate, source):
-            return candidate
+    while candidate in taken or not _replaceable(parent / candidate, source):
         number += 1
+        candidate = f'{name}_{number}'
+    return candidate
 
 
-def _replaceable(folder, source):
+def _replaceable(folder: Path, source: Path | str) -> bool:
     if not os.path.lexists(folder):
         return True
     try:
@@ -45,22 +48,15 @@ def _replaceable(folder, source):
         return False
 
 
-def opencv_path(path):
-    """A path as text for OpenCV's videos, which crash the process (5.0) over a name that is not UTF-8: UserError."""
-    try:
-        str(path).encode()
-    except UnicodeEncodeError as error:
-        raise UserError(f'{printable(path)}: OpenCV needs names in UTF-8 for videos; rename it') from error
-    return str(path)
-
-
 @contextlib.contextmanager
-def whole_folder(parent, name):
+def whole_folder(parent: Path, name: str) -> Iterator[Path]:
     """A new folder to write into, which becomes `parent/name` when the block ends, in place of one that is there.
 
-    After an exception, SIGTERM or SIGHUP nothing is left behind. UserError if the folder cannot be made.
+    After an exception, SIGTERM or SIGHUP nothing is left behind.
+
+    Raises:
+        UserError: the folder cannot be made.
     """
-    parent = Path(parent)
     with _ended_by_exception(), contextlib.ExitStack() as stack:
         try:
             parent.mkdir(parents=True, exist_ok=True)
@@ -68,30 +64,31 @@ def whole_folder(parent, name):
             stack.callback(_discard, work, parent)
             with contextlib.suppress(OSError):  # a file system without locks: nobody will clear this folder away
                 stack.enter_context(_lock(work))
-            (work / 'new').mkdir()
+            new = work / 'new'
+            new.mkdir()
         except OSError as error:
             raise UserError(f'{parent}: cannot write there ({error.strerror}): {ELSEWHERE}') from error
+        target = parent / name
         try:
-            yield work / 'new'
-            target = parent / name
+            yield new
             if target.exists():
                 (work / 'old').mkdir()
                 target.rename(work / 'old' / name)
-            (work / 'new').rename(target)
+            new.rename(target)
         except OSError as error:
-            raise UserError(f'{parent / name}: cannot write there ({error.strerror or error}): {ELSEWHERE}') from error
+            raise UserError(f'{target}: cannot write there ({error.strerror or error}): {ELSEWHERE}') from error
 
 
-def clear_leftovers(parent):
-    """Remove what runs that were killed left half-written in `parent`. Those that still go on hold a lock."""
-    for work in Path(parent).glob(f'{WORKING}*'):
+def clear_leftovers(parent: Path) -> None:
+    """Remove what runs that were killed left half-written in a folder. Runs that still go on hold a lock."""
+    for work in parent.glob(f'{WORKING}*'):
         with contextlib.suppress(OSError):  # locked, or not ours to remove
             if any(work.iterdir()):  # an empty one may be so young that it is not locked yet
                 with _lock(work):
-                    _discard(work, Path(parent))
+                    _discard(work, parent)
 
 
-def _discard(work, parent):
+def _discard(work: Path, parent: Path) -> None:
     """Remove a working folder; results that were to be replaced go back when the new ones did not come."""
     for former in (work / 'old').glob('*'):
         if not os.path.lexists(parent / former.name):
@@ -100,8 +97,8 @@ def _discard(work, parent):
 
 
 @contextlib.contextmanager
-def _lock(folder):
-    """Hold the lock of a folder. OSError if another process has it, or if it is no folder."""
+def _lock(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder. OSError if another process has it, or if it is not a folder."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -111,13 +108,14 @@ def _lock(folder):
 
 
 @contextlib.contextmanager
-def _ended_by_exception():
-    """SIGTERM and SIGHUP raise SystemExit in the block, which can so clean up, unless they have handlers already."""
-    def leave(number, _):
+def _ended_by_exception() -> Iterator[None]:
+    """SIGTERM and SIGHUP raise SystemExit in the block, so that it cleans up, unless they have handlers already."""
+    def leave(number: int, _: FrameType | None) -> None:
         raise SystemExit(128 + number)
 
-    in_main = threading.current_thread() is threading.main_thread()  # others get no signals, and may not ask for them
-    kinds = [kind for kind in (signal.SIGTERM, signal.SIGHUP) if in_main and signal.getsignal(kind) is signal.SIG_DFL]
+    kinds = []
+    if threading.current_thread() is threading.main_thread():  # other threads may not set handlers
+        kinds = [kind for kind in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(kind) is signal.SIG_DFL]
     for kind in kinds:
         signal.signal(kind, leave)
     try:

@@ -1,56 +1,82 @@
-"""The files of one picture: overlays, OBJ meshes, the overview, and the record."""
-from common.demo.inputs.images import write_image
-from common.demo.outputs.record import json_text, write_npz
+"""The files of one image: overlays, OBJ meshes, the overview, and the record."""
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from common.demo.outputs.record import Record, compact
+from common.demo.people.prediction import Person
 from common.utils import vis
 from common.utils.transforms import cam2pixel
 
 
-def write_picture(folder, image, people, camera, joints, faces, origin):
-    """Write all results of a picture (H, W, 3) RGB into `folder`.
+def encode_jpeg(image: np.ndarray, quality: int = 92) -> bytes:
+    """(H, W, 3) uint8 RGB -> the content of a JPEG file."""
+    return cv2.imencode('.jpg', image[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, quality])[1].tobytes()
+
+
+def write_results(folder: Path, image: np.ndarray, people: list[Person], record: Record) -> None:
+    """Write all results of an image into a folder.
 
     One person: the six files beside each other. Several: the six files of each in `person_<number>/`, and beside those
     the shaded overlays of everybody, the nearer in front.
+
+    Args:
+        folder: to write into.
+        image: (H, W, 3) uint8 RGB.
+        people: on it, at least one.
+        record: of the image.
     """
-    kinds = {'lixel': [p.lixel_cam for p in people]}
-    if people[0].param_cam is not None:
-        kinds['param'] = [p.param_cam for p in people]
-    overlays = {kind: vis.draw_meshes(image, meshes, faces, camera.focal, camera.princpt)
-                for kind, meshes in kinds.items()}
-    for kind, picture in overlays.items():
-        write_image(folder / f'rendered_mesh_{kind}.jpg', picture)
+    overlays = {kind: draw_people(image, people, kind, record) for kind in record.info.kinds}
+    for kind, overlay in overlays.items():
+        (folder / f'rendered_mesh_{kind}.jpg').write_bytes(encode_jpeg(overlay))
     for number, person in enumerate(people):
         place = folder
         if len(people) > 1:
             place = folder / f'person_{number}'
             place.mkdir()
-        _write_person(place, image, person, number, camera, faces, rendered=len(people) > 1)
-    write_image(folder / 'overview.jpg', overview(image, overlays, people, joints, faces))
-    text = json_text(origin, camera, joints, people)
+            for kind in record.info.kinds:
+                alone = draw_people(image, [person], kind, record, [number])
+                (place / f'rendered_mesh_{kind}.jpg').write_bytes(encode_jpeg(alone))
+        _write_person(place, image, person, number, record)
+    (folder / 'overview.jpg').write_bytes(encode_jpeg(_overview(image, overlays, people, record)))
+    text = compact(record.content(people))
     (folder / 'result.json').write_text(text, encoding='utf-8', errors='backslashreplace')  # odd names of files
-    write_npz(folder / 'result.npz', origin, camera, joints, faces, people)
+    record.write_npz(folder / 'result.npz', people)
 
 
-def _write_person(folder, image, person, number, camera, faces, rendered):
-    """One person's files; the shaded overlay only if `rendered`."""
-    color = vis.person_color(number)
-    for kind, mesh in (('lixel', person.lixel_cam), ('param', person.param_cam)):
-        if mesh is None:
-            continue
-        pixels = person.mesh_img if kind == 'lixel' else cam2pixel(mesh, camera.focal, camera.princpt)
-        write_image(folder / f'output_mesh_{kind}.jpg', vis.draw_points(image, pixels, color))
-        (folder / f'output_mesh_{kind}.obj').write_text(vis.obj_text(mesh, faces))
-        if rendered:
-            picture = vis.draw_meshes(image, [mesh], faces, camera.focal, camera.princpt, [color])
-            write_image(folder / f'rendered_mesh_{kind}.jpg', picture)
+def draw_people(image: np.ndarray, people: list[Person], kind: str, record: Record,
+                numbers: list[int] | None = None) -> np.ndarray:
+    """The shaded meshes of one kind over an image (H, W, 3), each in the colour of its person's number."""
+    colors = [vis.person_color(number) for number in numbers or range(len(people))]
+    meshes = [person.meshes[kind] for person in people]
+    camera = record.camera
+    return vis.draw_meshes(image, meshes, record.faces, camera.focal, camera.princpt, colors)
 
 
-def overview(image, overlays, people, joints, faces):
-    """Photo with boxes, joints, overlays, and the first person's mesh from the side, in one picture."""
-    photo, skeletons = image, image
+def _write_person(folder: Path, image: np.ndarray, person: Person, number: int, record: Record) -> None:
+    """The vertices over the image and the OBJ file of each mesh of a person."""
+    for kind, mesh in person.meshes.items():
+        pixels = person.prediction.mesh_img
+        if kind == 'param':
+            pixels = cam2pixel(mesh, record.camera.focal, record.camera.princpt)
+        points = vis.draw_points(image, pixels, vis.person_color(number))
+        (folder / f'output_mesh_{kind}.jpg').write_bytes(encode_jpeg(points))
+        (folder / f'output_mesh_{kind}.obj').write_text(vis.obj_text(mesh, record.faces))
+
+
+def _overview(image: np.ndarray, overlays: dict[str, np.ndarray], people: list[Person],
+              record: Record) -> np.ndarray:
+    """Photo with boxes, joints, overlays, and the first person's mesh from the side, in one image."""
+    photo = image
+    skeletons = image
     for number, person in enumerate(people):
-        photo = vis.draw_box(photo, person.bbox, vis.person_color(number))
-        skeletons = vis.draw_skeleton(skeletons, joints(person.mesh_img), joints.skeleton)
-    pictures = {'photo': photo, 'joints': skeletons} | {f'{kind} mesh': p for kind, p in overlays.items()}
-    mesh = people[0].lixel_cam if people[0].param_cam is None else people[0].param_cam
-    pictures['side view'] = vis.render_view(mesh, faces, (480, 360), yaw_deg=90)
-    return vis.panels(list(pictures.values()), list(pictures))
+        photo = vis.draw_box(photo, person.prediction.bbox, vis.person_color(number))
+        joints = record.joints(person.prediction.mesh_img)
+        skeletons = vis.draw_skeleton(skeletons, joints, record.joints.skeleton)
+    mesh = people[0].meshes[record.info.kinds[-1]]
+    views = {'photo': photo, 'joints': skeletons}
+    for kind, overlay in overlays.items():
+        views[f'{kind} mesh'] = overlay
+    views['side view'] = vis.render_view(mesh, record.faces, (480, 360), yaw_deg=90)
+    return vis.panels(list(views.values()), list(views))

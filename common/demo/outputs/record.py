@@ -1,112 +1,139 @@
-"""result.json and result.npz: the numbers of one picture, with the unit and the frame of each."""
+"""result.json and result.npz: the numbers of one image or video, with the unit and the frame of each."""
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from common.demo.npz_file import write_npz
+from common.demo.people.prediction import Camera, Person
+from common.demo.people.predictor import NetworkInfo
 from common.utils.transforms import cam2pixel
 
-PIXELS = 'pixels of the picture, x right, y down, a pixel centre at integers'
+PIXELS = 'pixels of the image, x right, y down, a pixel centre at integers'
 CAMERA = 'metres, camera space: x right, y down, z forward, origin at the camera'
 UNITS = {
     'bbox': 'pixels: x, y, width, height of the person',
     'crop_bbox': 'pixels: x, y, width, height of the enlarged box that the network saw',
     'root_depth': 'metres from the camera to the root joint, along z',
-    'lixel_joints_img': PIXELS, 'lixel_joints_cam': CAMERA,
-    'lixel_vertices_img': f'x, y: {PIXELS}; z: metres relative to the root joint', 'lixel_vertices_cam': CAMERA,
-    'param_joints_img': PIXELS, 'param_joints_cam': CAMERA, 'param_vertices_cam': CAMERA,
+    'lixel_joints_img': PIXELS,
+    'lixel_joints_cam': CAMERA,
+    'lixel_vertices_img': f'x, y: {PIXELS}; z: metres relative to the root joint',
+    'lixel_vertices_cam': CAMERA,
+    'focal': 'pixels: fx, fy',
+    'princpt': 'pixels: cx, cy',
+    'faces': 'vertex numbers of each triangle, from 0',
+}
+PARAM_UNITS = {
+    'param_joints_img': PIXELS,
+    'param_joints_cam': CAMERA,
+    'param_vertices_cam': CAMERA,
     'pose': 'radians: axis-angle of each kinematic joint, the root joint first, relative to the parent joint; the root '
             'rotation is in camera space',
     'betas': 'shape coefficients of the body model, in standard deviations',
     'trans': 'metres: body_model(pose, betas) + trans = param_vertices_cam',
-    'focal': 'pixels: fx, fy', 'princpt': 'pixels: cx, cy', 'faces': 'vertex numbers of each triangle, from 0',
 }
-HAND_POSE = UNITS['pose'] + "; relative to the model's mean hand (flat_hand_mean=False)"
+HAND_POSE = PARAM_UNITS['pose'] + "; relative to the model's mean hand (flat_hand_mean=False)"
 MIRRORED = ('metres: (body_model(pose, betas) + trans) with x negated = param_vertices_cam: a left hand by the model '
             'of the right one')
 
 
 @dataclass
 class JointReader:
-    """Joints of a mesh: names (J), regressor (J, V), skeleton (index pairs for drawing)."""
-    names: tuple
-    regressor: np.ndarray
-    skeleton: tuple = ()
+    """Joints of a mesh: `joints(vertices)`."""
+    names: tuple[str, ...]  # J
+    regressor: np.ndarray  # (J, V)
+    skeleton: tuple[tuple[int, int], ...] = ()  # pairs of joints, for drawing
 
-    def __call__(self, vertices):
+    def __call__(self, vertices: np.ndarray) -> np.ndarray:
         """(V, C) -> (J, C)."""
         return self.regressor @ vertices
 
 
 @dataclass
-class Origin:
-    """What a result was made of: plain values for the record."""
-    source: str
-    size: tuple
-    snapshot: str
-    stage: str
-    body_model: str
-    gender: str
-    is_hand: bool = False
-    mirrored: bool = False
+class Record:
+    """Writes down the people of one image or video."""
+    source: str  # path or name of the file
+    size: tuple[int, int]  # (height, width), pixels
+    info: NetworkInfo
+    joints: JointReader
+    faces: np.ndarray  # (F, 3)
+    camera: Camera
+
+    def header(self) -> dict[str, Any]:
+        """The part of the record that all people share."""
+        camera = {'focal': self.camera.focal.tolist(), 'princpt': self.camera.princpt.tolist(),
+                  'focal_source': self.camera.focal_source, 'R': np.eye(3).tolist(), 't': [0., 0., 0.]}
+        model = {'snapshot': self.info.snapshot, 'stage': self.info.stage, 'body_model': self.info.body_model,
+                 'gender': self.info.gender, 'left_hand': self.info.left_hand}
+        return {'source': self.source, 'width': self.size[1], 'height': self.size[0], 'model': model,
+                'camera': camera, 'joint_names': list(self.joints.names),
+                'skeleton': [list(pair) for pair in self.joints.skeleton], 'units': self._units()}
+
+    def _units(self) -> dict[str, str]:
+        units = dict(UNITS)
+        if 'param' in self.info.kinds:
+            units |= PARAM_UNITS
+            if self.info.is_hand:
+                units['pose'] = HAND_POSE
+            if self.info.left_hand:
+                units['trans'] = MIRRORED
+        return units
+
+    def arrays(self, person: Person) -> dict[str, np.ndarray]:
+        """One person's arrays, by the names of UNITS and PARAM_UNITS."""
+        prediction = person.prediction
+        arrays: dict[str, Any] = {
+            'bbox': prediction.bbox, 'crop_bbox': prediction.crop_bbox, 'root_depth': person.root_depth,
+            'lixel_joints_img': self.joints(prediction.mesh_img)[:, :2],
+            'lixel_joints_cam': self.joints(person.lixel_cam),
+            'lixel_vertices_img': prediction.mesh_img, 'lixel_vertices_cam': person.lixel_cam}
+        if prediction.body is not None and person.param_cam is not None:
+            joints_cam = self.joints(person.param_cam)
+            joints_img = cam2pixel(joints_cam, self.camera.focal, self.camera.princpt)[:, :2]
+            arrays |= {'param_joints_img': joints_img, 'param_joints_cam': joints_cam,
+                       'param_vertices_cam': person.param_cam, 'pose': prediction.body.pose,
+                       'betas': prediction.body.betas, 'trans': person.trans}
+        return {name: np.asarray(value, np.float64 if name == 'trans' else np.float32)
+                for name, value in arrays.items()}
+
+    def entry(self, number: int, person: Person) -> dict[str, Any]:
+        """One person's part of result.json.
+
+        Joints are objects {name: [x, y] or [x, y, z]}; vertices are left to result.npz and the OBJ files.
+        """
+        entry: dict[str, Any] = {'id': number, 'depth_source': person.depth_source}
+        for name, array in self.arrays(person).items():
+            if 'vertices' in name:
+                continue
+            value = np.round(array.astype(float), 8).tolist()
+            if 'joints' in name:
+                value = dict(zip(self.joints.names, value, strict=True))
+            entry[name] = value
+        return entry
+
+    def content(self, people: Sequence[Person]) -> dict[str, Any]:
+        """The whole record of an image."""
+        entries = [self.entry(number, person) for number, person in enumerate(people)]
+        return self.header() | {'people': entries}
+
+    def write_npz(self, path: Path, people: Sequence[Person]) -> None:
+        """Write the npz of an image: each array stacked over the people, and those of `shared_arrays`."""
+        rows = [self.arrays(person) for person in people]
+        stacked = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+        write_npz(path, stacked | self.shared_arrays())
+
+    def shared_arrays(self, **more: Any) -> dict[str, np.ndarray]:
+        """What every npz holds besides the people; `meta` is a JSON text with the header and `more`."""
+        return {'joint_names': np.array(self.joints.names), 'faces': np.asarray(self.faces, np.int32),
+                'focal': self.camera.focal, 'princpt': self.camera.princpt,
+                'meta': np.array(json.dumps(self.header() | more))}
 
 
-def person_arrays(person, joints, camera):
-    """One person's arrays, named as in UNITS."""
-    arrays = {'bbox': person.bbox, 'crop_bbox': person.crop_bbox, 'root_depth': np.float64(person.root_depth),
-              'lixel_joints_img': joints(person.mesh_img)[:, :2], 'lixel_joints_cam': joints(person.lixel_cam),
-              'lixel_vertices_img': person.mesh_img, 'lixel_vertices_cam': person.lixel_cam}
-    if person.param_cam is not None:
-        joints_cam = joints(person.param_cam)
-        arrays |= {'param_joints_img': cam2pixel(joints_cam, camera.focal, camera.princpt)[:, :2],
-                   'param_joints_cam': joints_cam, 'param_vertices_cam': person.param_cam,
-                   'pose': person.pose, 'betas': person.betas, 'trans': person.trans}
-    return {k: np.asarray(v, np.float64 if k == 'trans' else np.float32) for k, v in arrays.items()}
-
-
-def header(origin, camera, joints):
-    """The part of the record that all people of a picture share."""
-    units = UNITS | ({'pose': HAND_POSE} if origin.is_hand else {}) | ({'trans': MIRRORED} if origin.mirrored else {})
-    camera = {'focal': camera.focal.tolist(), 'princpt': camera.princpt.tolist(), 'focal_source': camera.focal_source,
-              'R': np.eye(3).tolist(), 't': [0., 0., 0.]}
-    model = {'snapshot': origin.snapshot, 'stage': origin.stage, 'body_model': origin.body_model,
-             'gender': origin.gender, 'left_hand': origin.mirrored}
-    if origin.stage == 'lixel':
-        units = {k: v for k, v in units.items() if not k.startswith('param') and k not in ('pose', 'betas', 'trans')}
-    return {'source': origin.source, 'width': origin.size[1], 'height': origin.size[0], 'model': model,
-            'camera': camera, 'joint_names': list(joints.names), 'skeleton': [list(pair) for pair in joints.skeleton],
-            'units': units}
-
-
-def person_entry(number, person, joints, camera):
-    """One person's part of result.json. Joints are objects {name: [x, y] or [x, y, z]} in the order of their set;
-    vertices are left to result.npz and the OBJ files."""
-    entry = {'id': number, 'depth_source': person.depth_source}
-    for key, value in person_arrays(person, joints, camera).items():
-        if 'vertices' not in key:
-            value = np.round(value.astype(float), 8).tolist()
-            entry[key] = dict(zip(joints.names, value, strict=True)) if 'joints' in key else value
-    return entry
-
-
-def json_text(origin, camera, joints, people):
-    """The record of a picture as JSON."""
-    record = header(origin, camera, joints)
-    record['people'] = [person_entry(number, person, joints, camera) for number, person in enumerate(people)]
-    return compact(record)
-
-
-def compact(record):
+def compact(record: dict[str, Any]) -> str:
     """JSON text with one line for each list of plain values."""
     text = json.dumps(record, indent=1, ensure_ascii=False)
     return re.sub(r'\[\n([^][{}]*)\n *\]', lambda found: f'[{" ".join(found[1].split())}]', text) + '\n'
-
-
-def write_npz(path, origin, camera, joints, faces, people):
-    """The record of a picture as npz without pickled objects: each array of UNITS stacked over the people, and `meta`,
-    a JSON text with the model, the camera and the units."""
-    rows = [person_arrays(person, joints, camera) for person in people]
-    stacked = {key: np.stack([row[key] for row in rows]) for key in rows[0]}
-    np.savez_compressed(path, **stacked, joint_names=np.array(joints.names), faces=np.asarray(faces, np.int32),
-                        focal=camera.focal, princpt=camera.princpt, meta=json.dumps(header(origin, camera, joints)))

@@ -1,30 +1,40 @@
 """The files of a video's results, written frame by frame: record, arrays and overlay videos."""
 import contextlib
+from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
+from numpy.typing import ArrayLike
 
-from common.demo.outputs.folder import opencv_path
-from common.demo.outputs.record import compact
-from common.demo.outputs.row_file import RowFile, write_npz
+from common.demo.npz_file import RowFile, write_npz
+from common.demo.outputs.image_files import draw_people
+from common.demo.outputs.record import Record, compact
+from common.demo.paths import opencv_path
+from common.demo.people.prediction import Person
 from common.errors import UserError
-from common.utils import vis
 
 
 class FrameRecord(contextlib.AbstractContextManager):
-    """result.json of a video: the header, and `frames`, a list of {frame, people}."""
+    """result.json of a video: the header, and `frames`, a list of {frame, people}.
 
-    def __init__(self, path, head):
+    Args:
+        path: of the file.
+        header: what all frames share.
+    """
+
+    def __init__(self, path: Path, header: dict[str, Any]) -> None:
         self._file = open(path, 'w', encoding='utf-8', errors='backslashreplace')
-        self._file.write(compact(head).rstrip()[:-1].rstrip() + ',\n "frames": [')
-        self._first = True
+        start = compact(header).rstrip().removesuffix('}').rstrip()
+        self._file.write(f'{start},\n "frames": [')
+        self._separator = '\n'
 
-    def add(self, frame, people):
-        """people: what `record.person_entry` says of each."""
-        self._file.write(('\n' if self._first else ',\n') + compact({'frame': frame, 'people': people}).rstrip())
-        self._first = False
+    def add(self, frame: int, people: list[dict[str, Any]]) -> None:
+        """Add a frame; people: the `Record.entry` of each."""
+        self._file.write(self._separator + compact({'frame': frame, 'people': people}).rstrip())
+        self._separator = ',\n'
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self._file.write('\n]}\n')
         self._file.close()
 
@@ -32,61 +42,80 @@ class FrameRecord(contextlib.AbstractContextManager):
 class FrameArrays(contextlib.AbstractContextManager):
     """result.npz of a video: one row per person and frame. Vertices wait in files of `folder`, all else in memory."""
 
-    def __init__(self, folder):
-        self.folder, self.rows, self.files = folder, [], {}
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.rows: list[dict[str, np.ndarray]] = []
+        self.files: dict[str, RowFile] = {}
 
-    def add(self, frame, person, arrays):
-        """arrays: what `record.person_arrays` says of one person in one frame."""
-        self.rows.append({'frame': np.int32(frame), 'person': np.int32(person)})
-        for key, value in arrays.items():
-            if 'vertices' not in key:
-                self.rows[-1][key] = value
+    def add(self, frame: int, person: int, arrays: dict[str, np.ndarray]) -> None:
+        """Add one person of a frame; arrays: their `Record.arrays`."""
+        row = {'frame': np.array(frame, np.int32), 'person': np.array(person, np.int32)}
+        for name, array in arrays.items():
+            if 'vertices' not in name:
+                row[name] = array
                 continue
-            if key not in self.files:
-                self.files[key] = RowFile(self.folder / f'{key}.tmp', value.shape)
-            self.files[key].append(value)
+            if name not in self.files:
+                self.files[name] = RowFile(self.folder / f'{name}.tmp', array.shape)
+            self.files[name].append(array)
+        self.rows.append(row)
 
-    def column(self, key):
-        """(N, ...) array of one key over all rows."""
-        return np.stack([row[key] for row in self.rows])
+    def column(self, name: str) -> np.ndarray:
+        """(N, ...) array of one name over all rows."""
+        return np.stack([row[name] for row in self.rows])
 
-    def write(self, path, extra):
-        """Write the npz, with further arrays {name: array}."""
-        write_npz(path, {key: self.column(key) for key in self.rows[0]} | extra, self.files)
+    def write(self, path: Path, shared: dict[str, ArrayLike]) -> None:
+        """Write the npz, with further arrays."""
+        columns = {name: self.column(name) for name in self.rows[0]}
+        write_npz(path, columns | shared, self.files)
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         for rows in self.files.values():
             rows.close()
 
 
 class OverlayVideos(contextlib.AbstractContextManager):
-    """`rendered_mesh_<kind>.mp4` for each of `kinds`. size (height, width), odd ones are filled up to even ones, the
-    only ones that the codec has. UserError if OpenCV cannot write them, or has not written all frames."""
+    """`rendered_mesh_<kind>.mp4` of each kind of mesh.
 
-    def __init__(self, folder, kinds, fps, size):
+    The codec has even sizes only: the last row or column of odd ones is repeated.
+
+    Args:
+        folder: to write into.
+        record: of the video.
+        fps: frames per second.
+    Raises:
+        UserError: OpenCV cannot write them, or has not written all frames.
+    """
+
+    def __init__(self, folder: Path, record: Record, fps: float) -> None:
         opencv_path(folder)
-        self.paths, self.count, self.border = {kind: folder / f'rendered_mesh_{kind}.mp4' for kind in kinds}, 0, (
-            0, size[0] % 2, 0, size[1] % 2)
-        code, even = cv2.VideoWriter.fourcc(*'mp4v'), (size[1] + size[1] % 2, size[0] + size[0] % 2)
-        self.writers = {kind: cv2.VideoWriter(str(path), code, fps, even) for kind, path in self.paths.items()}
+        self.record = record
+        self.count = 0
+        height, width = record.size
+        self.fill = (height % 2, width % 2)  # rows and columns to repeat
+        even = (width + width % 2, height + height % 2)
+        code = cv2.VideoWriter.fourcc(*'mp4v')
+        self.paths = {kind: folder / f'rendered_mesh_{kind}.mp4' for kind in record.info.kinds}
+        self.writers = {kind: cv2.VideoWriter(str(path), code, fps, even)
+                        for kind, path in self.paths.items()}
         if not all(writer.isOpened() for writer in self.writers.values()):
             raise UserError('this OpenCV cannot write mp4 videos: pip install opencv-python-headless')
 
-    def add(self, image, people, numbers, camera, faces):
-        """Draw the people of one frame (H, W, 3) RGB, each in the colour of its number."""
-        colors = [vis.person_color(number) for number in numbers]
+    def add(self, image: np.ndarray, people: list[Person], numbers: list[int]) -> None:
+        """Draw the people of one frame (H, W, 3) uint8 RGB, each in the colour of its number."""
+        rows, columns = self.fill
         for kind, writer in self.writers.items():
-            meshes = [getattr(person, f'{kind}_cam') for person in people]
-            drawn = vis.draw_meshes(image, meshes, faces, camera.focal, camera.princpt, colors)
-            drawn = cv2.copyMakeBorder(drawn, *self.border, cv2.BORDER_REPLICATE)
+            drawn = draw_people(image, people, kind, self.record, numbers)
+            drawn = cv2.copyMakeBorder(drawn, 0, rows, 0, columns, cv2.BORDER_REPLICATE)
             writer.write(cv2.cvtColor(drawn, cv2.COLOR_RGB2BGR))
         self.count += 1
 
-    def __exit__(self, kind, *exception):
+    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
         for writer in self.writers.values():
             writer.release()
-        for path in self.paths.values() if kind is None else ():
+        if kind is not None:
+            return
+        for path in self.paths.values():
             written = int(cv2.VideoCapture(str(path)).get(cv2.CAP_PROP_FRAME_COUNT))
-            if written != self.count:  # OpenCV itself says nothing
-                raise UserError(f'{path.name}: {max(written, 0)} of its {self.count} frames could be written; is the '
-                                'disk full?')
+            if written != self.count:  # OpenCV gives no error
+                raise UserError(f'{path.name}: {max(written, 0)} of its {self.count} frames could be written; '
+                                'is the disk full?')

@@ -1,4 +1,4 @@
-"""Where a person stands in the camera frame: the translation that puts the parametric mesh onto the lixel mesh.
+"""Where a person stands in camera space: the translation that puts the parametric mesh onto the lixel mesh.
 
 The lixel mesh gives pixels, the parametric mesh root-relative metres. For a pinhole camera with focal lengths
 f = (fx, fy) and principal point c, a vertex (X, Y, Z) moved by T = (Tx, Ty, Tz) falls on the pixel u = (ux, uy) when
@@ -8,35 +8,46 @@ f = (fx, fy) and principal point c, a vertex (X, Y, Z) moved by T = (Tx, Ty, Tz)
 which is linear in T: no depth network is needed.
 """
 import numpy as np
+from numpy.typing import ArrayLike
 
 from common.errors import UserError
 from common.utils.transforms import pixel2cam
 
-DEFAULT_FOCAL = 1500.  # pixels; the normalised focal length of the paper's experiments
-FOCAL_RANGE = 1., 1e6  # pixels; beyond, float32 coordinates lose their meaning
+FOCAL_RANGE = (1., 1e6)  # pixels; beyond, float32 coordinates lose their meaning
 MAX_DEPTH = 1e5  # metres, for the same reason
 MIN_DEPTH_PARTS = 0.05  # a person's nearest point stays this part of the body's box in front of the camera
 
 
-def fit_translation(points, pixels, focal, princpt, depth=None):
-    """Least squares over the translation of `points` (V, 3), metres, that projects them to `pixels` (V, 2).
+def fit_translation(points: np.ndarray, pixels: np.ndarray, focal: ArrayLike, princpt: ArrayLike,
+                    depth: float | None = None) -> np.ndarray | None:
+    """The translation of points that projects them to pixels, by least squares.
 
-    focal (2,), princpt (2,) in pixels. With `depth` (metres) given, only x and y are free. Returns (3,) metres, or
-    None where the equations do not determine a translation in front of the camera.
+    Args:
+        points: (V, 3) metres.
+        pixels: (V, 2).
+        focal: (2,) pixels.
+        princpt: (2,) pixels.
+        depth: z of the translation, metres; None: it is fitted too.
+    Returns:
+        (3,) metres, or None where the equations do not determine a translation in front of the camera.
     """
-    points, offset = np.asarray(points, np.float64), np.asarray(pixels, np.float64) - princpt
+    points = np.asarray(points, np.float64)
+    offset = np.asarray(pixels, np.float64) - np.asarray(princpt, np.float64)
     focal = np.asarray(focal, np.float64)
     if not (np.isfinite(points).all() and np.isfinite(offset).all()):
         return None
     if depth is not None:
-        xy = (offset * (points[:, 2:] + depth) / focal - points[:, :2]).mean(0)
-        return np.array([*xy, depth])
-    rows = np.zeros((len(points), 2, 3))
-    rows[:, 0, 0], rows[:, 1, 1] = focal
-    rows[:, :, 2] = -offset
+        x, y = (offset * (points[:, 2:] + depth) / focal - points[:, :2]).mean(0)
+        return np.array([x, y, depth])
+    left = np.zeros((len(points), 2, 3))
+    left[:, 0, 0] = focal[0]
+    left[:, 1, 1] = focal[1]
+    left[:, :, 2] = -offset
     right = offset * points[:, 2:] - focal * points[:, :2]
-    translation, _, rank, _ = np.linalg.lstsq(rows.reshape(-1, 3), right.reshape(-1), rcond=None)
-    return translation if rank == 3 and translation[2] > 0 else None
+    translation, _, rank, _ = np.linalg.lstsq(left.reshape(-1, 3), right.reshape(-1), rcond=None)
+    if rank < 3 or not translation[2] > 0:
+        return None
+    return translation
 
 
 def root_on_pixel(root_row: np.ndarray, pixels: np.ndarray, focal: np.ndarray, princpt: np.ndarray,
@@ -56,8 +67,18 @@ def root_on_pixel(root_row: np.ndarray, pixels: np.ndarray, focal: np.ndarray, p
     return pixel2cam(root_img, focal, princpt)
 
 
-def check_camera(focal, princpt, root_depth, box_size_m):
-    """UserError unless the given values (None: not given) can be a camera."""
+def check_camera(focal: ArrayLike | None, princpt: ArrayLike | None, root_depth: float | None,
+                 box_size_m: float) -> None:
+    """Check what a user says of the camera; None: not given.
+
+    Args:
+        focal: pixels.
+        princpt: (2,) pixels.
+        root_depth: metres from the camera to the root joint.
+        box_size_m: side of the cube around a person, metres.
+    Raises:
+        UserError: no camera has such values.
+    """
     if focal is not None and not (np.min(focal) >= FOCAL_RANGE[0] and np.max(focal) <= FOCAL_RANGE[1]):
         raise UserError('--focal must be a positive number of pixels, from 1 to 1000000 (1500 if not given)')
     if princpt is not None and not (np.abs(princpt) <= FOCAL_RANGE[1]).all():

@@ -1,15 +1,48 @@
-"""The network on people of one or many pictures: crops in batches, predictions out, in order."""
+"""The network on people of one or many images: crops in batches, predictions out, in order."""
 import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import cv2
 import numpy as np
 import torch
+from torch import nn
 
-from common.demo.people.prediction import Prediction
+from common.demo.inputs.sources import InputImage
+from common.demo.people.body import body_meshes
+from common.demo.people.prediction import BodyParams, Prediction
 from common.errors import UserError
+from common.human_model import HumanModel
 from common.utils.preprocessing import crop_image, process_bbox
 
-PIXELS_WAITING = 1 << 26  # pixels of pictures kept until their batch is full: bounds the memory for huge photos
+PIXELS_WAITING = 1 << 26  # of images kept until their batch is full: bounds the memory for huge photos
+
+
+@dataclass(frozen=True)
+class NetworkInfo:
+    """Which network made a result, for the record."""
+    snapshot: str  # path
+    stage: str  # 'lixel' or 'param'
+    body_model: str
+    gender: str
+    is_hand: bool = False
+    left_hand: bool = False  # left hands, by the network for right ones: it sees mirror images
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of meshes that it gives."""
+        return ('lixel',) if self.stage == 'lixel' else ('lixel', 'param')
+
+
+@dataclass
+class Crop:
+    """What the network sees of one box; for a left hand all but `bbox` are of the mirrored image."""
+    patch: np.ndarray  # (3, height, width) float32 in 0..1
+    to_image: np.ndarray  # (2, 3) affine from patch to image pixels
+    bbox: np.ndarray  # (4,) xywh as it was given, pixels
+    crop_bbox: np.ndarray  # (4,) xywh, enlarged, pixels
+    image_width: int  # pixels
 
 
 class Predictor:
@@ -17,98 +50,117 @@ class Predictor:
 
     Args:
         model: the network in test mode, `model(inputs, targets, meta_info, 'test')`.
-        human_model: its HumanModel. codec: the LixelCodec of its input.
-        input_img_shape: (height, width) of the crop, pixels.
+        human_model: its body model.
+        codec: the LixelCodec of its input.
+        info: about the network.
         batch_size: people per forward pass.
-        device: torch device of the input.
-        left_hand: mirror the picture before the network, and the answer after it.
+        device: of the input.
     """
 
-    def __init__(self, model, human_model, codec, input_img_shape, batch_size=16, device='cpu', left_hand=False):
-        self.model, self.human_model, self.codec = model.eval(), human_model, codec
-        self.input_img_shape, self.batch_size, self.device = tuple(input_img_shape), batch_size, device
-        self.left_hand = left_hand
-        self.faces = human_model.face[:, ::-1] if left_hand else human_model.face  # outward again after mirroring
+    def __init__(self, model: nn.Module, human_model: HumanModel, codec: Any, info: NetworkInfo,
+                 batch_size: int = 16, device: torch.device | str = 'cpu') -> None:
+        self.model = model.eval()
+        self.human_model = human_model
+        self.codec = codec
+        self.info = info
+        self.batch_size = batch_size
+        self.device = device
+        self.faces = human_model.face
+        if info.left_hand:
+            self.faces = self.faces[:, ::-1]  # outward again after mirroring
         self.network_time = 0.  # seconds spent in the network
 
-    def crop(self, image, boxes):
-        """(H, W, 3) uint8 RGB, (4,) xywh boxes -> per box: patch (3, h, w) float32, its affine back, the enlarged box.
+    def predict(self, image: np.ndarray, boxes: list[np.ndarray]) -> list[Prediction]:
+        """All people of one image.
 
-        All are of the mirrored picture for a left hand. UserError for a box with too little inside the picture.
+        Args:
+            image: (H, W, 3) uint8 RGB.
+            boxes: (4,) xywh each, pixels.
+        Raises:
+            UserError: a box with too little inside the image, or a broken snapshot.
+        """
+        return self._answers(self.crop(image, boxes))
+
+    def stream(self, images: Iterable[InputImage]) -> Iterator[tuple[InputImage, list[Prediction]]]:
+        """Iterate over (image, its people) in order; batches are filled across images."""
+        waiting: list[tuple[InputImage, list[Crop]]] = []
+        people = 0
+        pixels = 0
+        for image in images:
+            waiting.append((image, self.crop(image.image, image.boxes)))
+            people += len(image.boxes)
+            pixels += image.image.size // 3
+            if people >= self.batch_size or pixels > PIXELS_WAITING:
+                yield from self._finish(waiting)
+                waiting = []
+                people = 0
+                pixels = 0
+        yield from self._finish(waiting)
+
+    def _finish(self, waiting: list[tuple[InputImage, list[Crop]]],
+                ) -> Iterator[tuple[InputImage, list[Prediction]]]:
+        """Run all crops, then hand out the waiting images with their people."""
+        answers = iter(self._answers([crop for _, crops in waiting for crop in crops]))
+        for image, crops in waiting:
+            yield image, [next(answers) for _ in crops]
+
+    def crop(self, image: np.ndarray, boxes: list[np.ndarray]) -> list[Crop]:
+        """Cut out what the network sees of each box: image (H, W, 3) uint8 RGB, boxes (4,) xywh.
+
+        Raises:
+            UserError: a box with too little inside the image.
         """
         height, width = image.shape[:2]
-        image = cv2.flip(image, 1) if self.left_hand else image
+        if self.info.left_hand:
+            image = cv2.flip(image, 1)
         crops = []
         for box in boxes:
-            x, y, w, h = (float(v) for v in box)
-            crop_box = process_bbox((width - x - w if self.left_hand else x, y, w, h), width, height,
-                                    self.input_img_shape)
-            if crop_box is None:
-                raise UserError(f'the box {x:g} {y:g} {w:g} {h:g} covers too little of the picture of '
+            x, y, w, h = (float(value) for value in box)
+            seen_x = width - x - w if self.info.left_hand else x
+            crop_bbox = process_bbox((seen_x, y, w, h), width, height, self.codec.input_img_shape)
+            if crop_bbox is None:
+                raise UserError(f'the box {x:g} {y:g} {w:g} {h:g} covers too little of the image of '
                                 f'{width} x {height} pixels')
-            patch, _, back = crop_image(image, crop_box, None, self.input_img_shape)
-            crops.append((patch, back, crop_box))
+            patch, _, to_image = crop_image(image, crop_bbox, None, self.codec.input_img_shape)
+            crops.append(Crop(patch, to_image, np.array(box, np.float32), crop_bbox, width))
         return crops
 
     @torch.inference_mode()
-    def run(self, patches):
-        """Patches (B, 3, h, w) -> the network's outputs as float32 numpy arrays. UserError if one is not finite."""
+    def run(self, patches: np.ndarray) -> dict[str, np.ndarray]:
+        """Patches (B, 3, h, w) -> the network's outputs, float32. UserError if one is not finite."""
         started = time.perf_counter()
         out = self.model({'img': torch.from_numpy(patches).to(self.device)}, {}, {}, 'test')
         if 'pose_param' in out:
-            mesh, _ = self.human_model(out['pose_param'].float(), out['shape_param'].float(), None)
-            out['model_root'] = self.human_model.joint_regressor[self.human_model.root_joint_idx] @ mesh
-        out = {key: value.float().cpu().numpy() for key, value in out.items()}
+            pose = out['pose_param'].float()
+            _, out['model_root'] = body_meshes(self.human_model, pose, out['shape_param'].float())
+        arrays = {key: value.float().cpu().numpy() for key, value in out.items()}
         self.network_time += time.perf_counter() - started
-        if not all(np.isfinite(value).all() for value in out.values()):
+        if not all(np.isfinite(value).all() for value in arrays.values()):
             raise UserError('the network gives numbers that are not finite: the snapshot is broken')
-        return out
+        return arrays
 
-    def predict(self, image, boxes):
-        """All people of one picture: (H, W, 3) uint8 RGB and its boxes -> list of Prediction."""
-        return next(iter(self.stream([(image, boxes)])))[1]
-
-    def stream(self, pictures, on_batch=None):
-        """Iterate over (picture, predictions) in order, batches filled across pictures.
-
-        pictures: iterable of (image, boxes), or of objects with `image` and `boxes`. on_batch: called with the number
-        of people after every forward pass.
-        """
-        waiting, crops, pixels = [], [], 0
-        for picture in pictures:
-            image, boxes = picture if isinstance(picture, tuple) else (picture.image, picture.boxes)
-            waiting.append((picture, image.shape[1], boxes))
-            crops += self.crop(image, boxes)
-            pixels += image.size // 3
-            if len(crops) >= self.batch_size or pixels > PIXELS_WAITING:
-                yield from self._flush(waiting, crops, on_batch)
-                waiting, crops, pixels = [], [], 0
-        yield from self._flush(waiting, crops, on_batch)
-
-    def _flush(self, waiting, crops, on_batch):
-        """Run all crops, then hand out the waiting pictures with their people."""
-        rows = []
+    def _answers(self, crops: list[Crop]) -> list[Prediction]:
+        """A prediction for each crop, a batch at a time."""
+        predictions = []
         for start in range(0, len(crops), self.batch_size):
-            part = crops[start:start + self.batch_size]
-            out = self.run(np.stack([patch for patch, _, _ in part]))
-            rows += [{key: value[i] for key, value in out.items()} for i in range(len(part))]
-            if on_batch:
-                on_batch(len(part))
-        done = 0
-        for picture, width, boxes in waiting:
-            people = [self._prediction(rows[done + i], crops[done + i], box, width) for i, box in enumerate(boxes)]
-            done += len(boxes)
-            yield picture, people
+            batch = crops[start:start + self.batch_size]
+            out = self.run(np.stack([crop.patch for crop in batch]))
+            for row, crop in enumerate(batch):
+                one = {key: value[row] for key, value in out.items()}
+                predictions.append(self._prediction(crop, one))
+        return predictions
 
-    def _prediction(self, row, crop, box, width):
-        """One row of the network's output, in the picture's pixels (mirrored back for a left hand)."""
-        _, back, crop_box = crop
-        mesh_img = self.codec.decode(row['mesh_coord_img'], 0., back).astype(np.float32)
-        mesh_cam = row.get('mesh_coord_cam')
-        crop_box = crop_box.copy()
-        if self.left_hand:
-            mesh_img[:, 0] = width - 1 - mesh_img[:, 0]
-            crop_box[0] = width - crop_box[0] - crop_box[2]
-            mesh_cam = None if mesh_cam is None else mesh_cam * np.float32([-1, 1, 1])
-        return Prediction(np.array(box, np.float32), crop_box, mesh_img, row.get('pose_param'), row.get('shape_param'),
-                          mesh_cam, row.get('model_root'), self.left_hand)
+    def _prediction(self, crop: Crop, out: dict[str, np.ndarray]) -> Prediction:
+        """One person's output, in the image's pixels (mirrored back for a left hand)."""
+        mesh_img = self.codec.decode(out['mesh_coord_img'], 0., crop.to_image).astype(np.float32)
+        body = None
+        if 'pose_param' in out:
+            body = BodyParams(out['pose_param'], out['shape_param'], out['mesh_coord_cam'],
+                              out['model_root'])
+        if self.info.left_hand:
+            mesh_img[:, 0] = crop.image_width - 1 - mesh_img[:, 0]
+            crop.crop_bbox[0] = crop.image_width - crop.crop_bbox[0] - crop.crop_bbox[2]
+        prediction = Prediction(crop.bbox, crop.crop_bbox, mesh_img, body, self.info.left_hand)
+        if body is not None:
+            body.mesh_cam = body.mesh_cam * prediction.mirror
+        return prediction

@@ -1,47 +1,66 @@
 """Smoothing over time: One-Euro and Gaussian filters for arrays of frames, and for rotations."""
+from collections.abc import Callable, Sequence
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.ndimage import gaussian_filter1d
 from scipy.spatial.transform import Rotation
 
-METHODS = ('one_euro', 'gaussian')
 
-
-def one_euro(values, fps, min_cutoff=1., beta=0.1, derivative_cutoff=1.):
+def one_euro(values: ArrayLike, fps: float, min_cutoff: float = 1., beta: float = 0.1,
+             derivative_cutoff: float = 1.) -> np.ndarray:
     """The One-Euro filter (Casiez et al., CHI 2012) along the first axis.
 
-    values (T, ...) -> (T, ...). A low-pass filter whose cut-off frequency, `min_cutoff` Hz at rest, rises by `beta`
-    Hz per unit of speed (units of `values` per second): steady when still, without lag when moving. Online: a frame
-    depends on earlier ones only.
+    A low-pass filter whose cut-off frequency rises with the speed: steady when still, without lag when moving. Causal:
+    a frame depends on earlier ones only.
+
+    Args:
+        values: (T, ...).
+        fps: frames per second.
+        min_cutoff: cut-off frequency at rest, Hz.
+        beta: rise of the cut-off frequency per unit of speed, Hz / (unit of `values` / s).
+        derivative_cutoff: cut-off frequency of the filter for the speed, Hz.
+    Returns:
+        (T, ...) float64.
     """
-    def weight(cutoff):
+    def weight(cutoff: float | np.ndarray) -> float | np.ndarray:
         return 1 / (1 + fps / (2 * np.pi * cutoff))
 
     out = np.array(values, np.float64)
     speed = np.zeros_like(out[0])
     for t in range(1, len(out)):
-        speed = speed + weight(derivative_cutoff) * ((out[t] - out[t - 1]) * fps - speed)
-        out[t] = out[t - 1] + weight(min_cutoff + beta * np.abs(speed)) * (out[t] - out[t - 1])
+        step = out[t] - out[t - 1]
+        speed = speed + weight(derivative_cutoff) * (step * fps - speed)
+        out[t] = out[t - 1] + weight(min_cutoff + beta * np.abs(speed)) * step
     return out
 
 
-def gaussian(values, fps, seconds=0.08):
-    """Gaussian low-pass of standard deviation `seconds` along the first axis; (T, ...) -> (T, ...)."""
-    return gaussian_filter1d(np.asarray(values, np.float64), max(seconds * fps, 0.5), axis=0, mode='nearest')
+def gaussian(values: ArrayLike, fps: float, seconds: float = 0.08) -> np.ndarray:
+    """Gaussian low-pass of standard deviation `seconds` along the first axis: (T, ...) -> (T, ...)."""
+    frames = max(seconds * fps, 0.5)
+    return gaussian_filter1d(np.asarray(values, np.float64), frames, axis=0, mode='nearest')
 
 
-def smooth(values, fps, method):
+FILTERS: dict[str, Callable[..., np.ndarray]] = {'one_euro': one_euro, 'gaussian': gaussian}
+METHODS = tuple(FILTERS)
+
+
+def smooth(values: ArrayLike, fps: float, method: str) -> np.ndarray:
     """(T, ...) -> (T, ...) by one of METHODS, for values in metres (or of a like size)."""
-    return one_euro(values, fps) if method == 'one_euro' else gaussian(values, fps)
+    return FILTERS[method](values, fps)
 
 
-def smooth_rotations(rotvecs, fps, method):
+def smooth_rotations(rotvecs: np.ndarray, fps: float, method: str) -> np.ndarray:
     """(T, K, 3) axis-angle -> the same, smoothed: the matrices are filtered, then made rotations again."""
-    shape = np.shape(rotvecs)
-    matrices = Rotation.from_rotvec(np.reshape(rotvecs, (-1, 3))).as_matrix().reshape(*shape[:2], 3, 3)
-    return Rotation.from_matrix(smooth(matrices, fps, method).reshape(-1, 3, 3)).as_rotvec().reshape(shape)
+    matrices = Rotation.from_rotvec(rotvecs.reshape(-1, 3)).as_matrix()
+    smoothed = smooth(matrices.reshape(*rotvecs.shape, 3), fps, method)
+    return Rotation.from_matrix(smoothed.reshape(-1, 3, 3)).as_rotvec().reshape(rotvecs.shape)
 
 
-def runs(frames):
+def runs(frames: Sequence[int]) -> list[slice]:
     """Increasing frame numbers -> slices of those that follow each other without a gap."""
-    cuts = [0, *(np.flatnonzero(np.diff(frames) != 1) + 1), len(frames)]
-    return [slice(a, b) for a, b in zip(cuts[:-1], cuts[1:], strict=True) if b > a]
+    if not len(frames):
+        return []
+    starts = [0, *(np.flatnonzero(np.diff(frames) != 1) + 1).tolist()]
+    ends = [*starts[1:], len(frames)]
+    return [slice(start, end) for start, end in zip(starts, ends, strict=True)]

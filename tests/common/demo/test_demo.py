@@ -1,4 +1,4 @@
-"""The demo's command line from pictures to files, with a very small random network."""
+"""The demo's command line from images to files, with a very small random network."""
 import io
 import json
 import os
@@ -16,10 +16,10 @@ from common.errors import UserError
 from common.human_model import get_human_model
 from common.utils.transforms import cam2pixel
 from main.demo import main
-from tests.demo_tools import write_picture, write_snapshot
+from tests.demo_tools import write_image, write_snapshot
 
 SIX = {f'{kind}_{mesh}.{end}' for mesh in ('lixel', 'param') for kind, end in (
-    ('output_mesh', 'jpg'), ('rendered_mesh', 'jpg'), ('output_mesh', 'obj'))} - {'rendered_mesh_lixel.obj'}
+    ('output_mesh', 'jpg'), ('rendered_mesh', 'jpg'), ('output_mesh', 'obj'))}
 ALL = SIX | {'overview.jpg', 'result.json', 'result.npz'}
 
 
@@ -31,7 +31,7 @@ def snapshot(tmp_path_factory):
 @pytest.fixture
 def demo(snapshot, tmp_path):
     """Runs the demo on tmp_path/photo.jpg (240 high, 180 wide) unless another --input is given."""
-    write_picture(tmp_path / 'photo.jpg')
+    write_image(tmp_path / 'photo.jpg')
 
     def run_demo(*options):
         given = [str(option) for option in options]
@@ -118,7 +118,7 @@ def test_lixel_stage_writes_no_parameters(demo, tmp_path):
 def test_left_hand(tmp_path):
     """778 vertices, 21 joints; the parameters give the mirrored mesh."""
     snapshot = write_snapshot(tmp_path / 'hand.pth.tar', 'body_model=open_hand')
-    write_picture(tmp_path / 'photo.jpg')
+    write_image(tmp_path / 'photo.jpg')
     assert main(['--gpu', 'cpu', '--snapshot', str(snapshot), '--output', str(tmp_path / 'out'), '--left', '--input',
                  str(tmp_path / 'photo.jpg'), '--bbox', '20', '30', '60', '80']) == 0
     folder = tmp_path / 'out' / 'photo'
@@ -142,17 +142,17 @@ def test_joint_sets(demo, tmp_path, name, first, count):
     assert len(record['people'][0]['param_joints_cam']) == count
 
 
-def test_folder_of_pictures_with_a_box_file(demo, tmp_path):
+def test_folder_of_images_with_a_box_file(demo, tmp_path):
     (tmp_path / 'in').mkdir()
     boxes = {}
     for i in range(3):
-        write_picture(tmp_path / 'in' / f'{i}.png', seed=i)
+        write_image(tmp_path / 'in' / f'{i}.png', seed=i)
         boxes[f'{i}.png'] = [[20, 30, 60, 120]] * (i + 1)
-    write_picture(tmp_path / 'in' / '0.jpg', seed=9)
+    write_image(tmp_path / 'in' / '0.jpg', seed=9)
     boxes['0.jpg'] = ['full']
-    (tmp_path / 'in' / 'broken.jpg').write_text('no picture')
+    (tmp_path / 'in' / 'broken.jpg').write_text('no image')
     (tmp_path / 'boxes.json').write_text(json.dumps(boxes))
-    with pytest.raises(UserError, match='1 of 5 pictures could not be used.*broken.jpg'):
+    with pytest.raises(UserError, match='1 of 5 images could not be used.*broken.jpg'):
         demo('--input', tmp_path / 'in', '--bbox_file', tmp_path / 'boxes.json', 'test_batch_size=2')
     folders = {p.name: json.loads((p / 'result.json').read_text()) for p in (tmp_path / 'out').iterdir()}
     assert {name: (record['source'].rsplit('/')[-1], len(record['people'])) for name, record in folders.items()} == {
@@ -160,13 +160,13 @@ def test_folder_of_pictures_with_a_box_file(demo, tmp_path):
 
 
 def test_folder_with_a_box_without_pixels(demo, tmp_path):
-    """The other pictures of the same batch are still made."""
+    """The other images of the same batch are still made."""
     (tmp_path / 'in').mkdir()
     for i in range(3):
-        write_picture(tmp_path / 'in' / f'{i}.png', seed=i)
+        write_image(tmp_path / 'in' / f'{i}.png', seed=i)
     boxes = {'0.png': [20, 30, 60, 120], '1.png': [20, 30, 0.5, 0.5], '2.png': [20, 30, 60, 120]}
     (tmp_path / 'boxes.json').write_text(json.dumps(boxes))
-    with pytest.raises(UserError, match='1 of 3 pictures could not be used: 1.png.*too little'):
+    with pytest.raises(UserError, match='1 of 3 images could not be used: 1.png.*too little'):
         demo('--input', tmp_path / 'in', '--bbox_file', tmp_path / 'boxes.json')
     assert {p.name for p in (tmp_path / 'out').iterdir()} == {'0', '2'}
 
@@ -175,7 +175,7 @@ def test_folder_with_a_box_without_pixels(demo, tmp_path):
 def test_name_that_is_no_text(demo, tmp_path):
     """Names of files on Linux are bytes, which need not be UTF-8."""
     path = tmp_path / os.fsdecode(b'caf\xe9.jpg')
-    write_picture(tmp_path / 'photo.jpg').rename(path)
+    write_image(tmp_path / 'photo.jpg').rename(path)
     for _ in range(2):
         assert demo('--input', path, '--bbox', 'full', '--stage', 'lixel') == 0
     folder, = (tmp_path / 'out').iterdir()
@@ -186,7 +186,7 @@ def test_name_that_is_no_text(demo, tmp_path):
 @pytest.mark.parametrize('delay', [0, 1000])
 def test_messages_have_lines_of_their_own(demo, tmp_path, monkeypatch, delay):
     """Also where a progress bar stands, or has not appeared yet."""
-    write_picture(tmp_path / 'wide.png', 40, 200)
+    write_image(tmp_path / 'wide.png', 40, 200)
     screen = io.StringIO()
     for name in ('stdout', 'stderr'):
         monkeypatch.setattr(sys, name, screen)
@@ -194,7 +194,7 @@ def test_messages_have_lines_of_their_own(demo, tmp_path, monkeypatch, delay):
     demo('--input', tmp_path / 'wide.png', '--bbox', 'full', '--stage', 'lixel')
     assert ('0/1' in screen.getvalue()) == (delay == 0)
     lines = re.split('[\r\n]', screen.getvalue())
-    assert [sum(line.startswith(start) for line in lines) for start in ('wide.png: the whole', '1 picture, ')] == [1, 1]
+    assert [sum(line.startswith(start) for line in lines) for start in ('wide.png: the whole', '1 image, ')] == [1, 1]
 
 
 def test_settings_behind_the_boxes(demo, tmp_path):
@@ -204,8 +204,8 @@ def test_settings_behind_the_boxes(demo, tmp_path):
 
 
 @pytest.mark.parametrize('height, width', [(40, 40), (30, 3000), (2000, 1500)])
-def test_sizes_of_pictures(demo, tmp_path, height, width):
-    write_picture(tmp_path / 'size.png', height, width)
+def test_sizes_of_images(demo, tmp_path, height, width):
+    write_image(tmp_path / 'size.png', height, width)
     demo('--input', tmp_path / 'size.png', '--bbox', 'full', '--stage', 'lixel')
     assert cv2.imread(str(tmp_path / 'out' / 'size' / 'rendered_mesh_lixel.jpg')).shape == (height, width, 3)
 
@@ -227,7 +227,7 @@ def test_mistakes_write_nothing(demo, tmp_path, options, told):
 @pytest.mark.parametrize('content', [b'<html>sorry</html>', b'', b'PK\x03\x04'])
 def test_no_snapshot(tmp_path, content):
     (tmp_path / 'x.pth.tar').write_bytes(content)
-    write_picture(tmp_path / 'photo.jpg')
+    write_image(tmp_path / 'photo.jpg')
     with pytest.raises(UserError, match='not a checkpoint'):
         main(['--gpu', 'cpu', '--input', str(tmp_path / 'photo.jpg'), '--bbox', 'full', '--snapshot',
               str(tmp_path / 'x.pth.tar')])

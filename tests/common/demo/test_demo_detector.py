@@ -30,7 +30,7 @@ def test_people_only_as_xywh(stand_in):
     assert stand_in.shape == (3, 100, 80)
 
 
-def test_huge_pictures_are_reduced(stand_in):
+def test_huge_images_are_reduced(stand_in):
     found = detector.Detector(limit=1)(np.zeros((8000, 2000, 3), np.uint8))
     assert stand_in.shape == (3, 1600, 400)
     np.testing.assert_allclose(found, [[50, 100, 150, 350]])

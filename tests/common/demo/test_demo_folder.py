@@ -1,4 +1,4 @@
-"""Result folders of the demo: whole or absent, never on top of another picture's."""
+"""Result folders of the demo: whole or absent, never on top of another image's."""
 import contextlib
 import json
 import signal
@@ -38,14 +38,14 @@ def test_nothing_is_left_after_a_failure(tmp_path):
 def test_names(tmp_path):
     assert free_name(tmp_path, 'photo', '/a/photo.jpg') == 'photo'
     write(tmp_path, 'photo', '/a/photo.jpg')
-    assert free_name(tmp_path, 'photo', '/a/photo.jpg') == 'photo'  # a second run of the same picture
+    assert free_name(tmp_path, 'photo', '/a/photo.jpg') == 'photo'  # a second run of the same image
     assert free_name(tmp_path, 'photo', '/b/photo.jpg') == 'photo_2'
     assert free_name(tmp_path, 'photo', '/a/photo.jpg', taken=['photo']) == 'photo_2'
     write(tmp_path, 'photo_2', '/b/photo.jpg')
     assert free_name(tmp_path, 'photo', '/c/photo.jpg') == 'photo_3'
     (tmp_path / 'mine').mkdir()
     assert free_name(tmp_path, 'mine', '/a/mine.jpg') == 'mine_2'  # no results of ours: left alone
-    for name, clean in (('.', 'picture'), ('..', 'picture'), ('.hidden', 'hidden'), ('a.b', 'a.b')):
+    for name, clean in (('.', 'image'), ('..', 'image'), ('.hidden', 'hidden'), ('a.b', 'a.b')):
         assert free_name(tmp_path, name, '/a/x.jpg') == clean
     write(tmp_path, 'photo', '/a/photo.jpg', 'again')
     assert json.loads((tmp_path / 'photo' / 'result.json').read_text())['text'] == 'again'
@@ -60,8 +60,9 @@ def test_unwritable_place(tmp_path):
 ENDLESS = """
 import signal, sys, time
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup has switched off, if the tests run under it
+from pathlib import Path
 from common.demo.outputs.folder import whole_folder
-with whole_folder(sys.argv[1], 'photo') as folder:
+with whole_folder(Path(sys.argv[1]), 'photo') as folder:
     (folder / 'half').write_text('x')
     print('writing', flush=True)
     time.sleep(100)

@@ -1,4 +1,4 @@
-"""The demo's inputs: pictures of every kind, boxes in every form, and the complaints about wrong ones."""
+"""The demo's inputs: images of every kind, boxes in every form, and the complaints about wrong ones."""
 import json
 import os
 import sys
@@ -10,13 +10,14 @@ import pytest
 
 from common.demo.inputs.boxes import check_box, person_shaped, read_box_file
 from common.demo.inputs.images import frame_count, read_image
-from common.demo.inputs.sources import BoxSource, Picture, Video, find_inputs, read_pictures
+from common.demo.inputs.sources import BoxSource, InputImage, find_inputs, read_frames, read_images
+from common.demo.inputs.video import Video
 from common.demo.outputs.video_files import OverlayVideos
 from common.errors import UserError
 
 
 def gradient(height, width):
-    """A picture whose red grows to the right and whose green grows downwards."""
+    """An image whose red grows to the right and whose green grows downwards."""
     x, y = np.meshgrid(np.linspace(0, 255, width), np.linspace(0, 255, height))
     return np.stack([x, y, np.full_like(x, 90)], -1).astype(np.uint8)
 
@@ -28,7 +29,7 @@ def with_orientation(jpeg, value):
     return jpeg[:2] + b'\xff\xe1' + (len(block) + 2).to_bytes(2, 'big') + block + jpeg[2:]
 
 
-def test_kinds_of_pictures(tmp_path):
+def test_kinds_of_images(tmp_path):
     rgb = gradient(40, 60)
     bgr = rgb[..., ::-1]
     alpha = np.full((40, 60, 1), 128, np.uint8)
@@ -41,7 +42,7 @@ def test_kinds_of_pictures(tmp_path):
 
 
 def test_exif_orientation_is_applied(tmp_path):
-    """Orientation 6: the stored picture has to be turned clockwise to be upright."""
+    """Orientation 6: the stored image has to be turned clockwise to be upright."""
     upright = gradient(60, 40)
     stored = cv2.rotate(upright, cv2.ROTATE_90_COUNTERCLOCKWISE)
     data = cv2.imencode('.jpg', stored[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, 100])[1].tobytes()
@@ -52,7 +53,7 @@ def test_exif_orientation_is_applied(tmp_path):
 
 
 @pytest.mark.parametrize('content', [b'just a text', b'', b'\xff\xd8\xff\xe0broken'])
-def test_no_picture(tmp_path, content):
+def test_no_image(tmp_path, content):
     (tmp_path / 'fake.jpg').write_bytes(content)
     with pytest.raises(UserError, match='fake.jpg'):
         read_image(tmp_path / 'fake.jpg')
@@ -78,7 +79,7 @@ def test_wrong_boxes(box, told):
     assert '\n' not in str(caught.value)
 
 
-def test_picture_of_one_pixel_has_no_person():
+def test_image_of_one_pixel_has_no_person():
     with pytest.raises(UserError, match='too little'):
         check_box('full', 1, 1)
 
@@ -116,39 +117,39 @@ def test_wrong_box_files(tmp_path, text):
         read_box_file(path)
 
 
-def test_folder_reads_on_past_bad_pictures(tmp_path):
+def test_folder_reads_on_past_bad_images(tmp_path):
     for name in ('b.png', 'a.png', 'c.png'):
         cv2.imwrite(str(tmp_path / name), gradient(50, 40))
     (tmp_path / 'bad.jpg').write_text('text')
     (tmp_path / 'notes.txt').write_text('text')
     failed = []
     source = BoxSource(table={'a.png': [[1, 2, 30, 40]], 'c': ['full'], 'bad.jpg': ['full']})
-    found = list(read_pictures(find_inputs(tmp_path), source, failed))
+    found = list(read_images(find_inputs(tmp_path), source, failed))
     assert [p.path.name for p in found] == ['a.png', 'c.png']
     assert [len(p.boxes) for p in found] == [1, 1]
     assert len(failed) == 2 and 'b.png' in failed[0] and 'bad.jpg' in failed[1]
 
 
-def test_numbers_as_names_of_pictures(tmp_path):
-    """In a folder "1" is the picture 1.png, not the second one; a list goes by the order, a video by its frames."""
+def test_numbers_as_names_of_images(tmp_path):
+    """In a folder "1" is the image 1.png, not the second one; a list goes by the order, a video by its frames."""
     for name in ('1.png', '2.png', '3.png'):
         cv2.imwrite(str(tmp_path / name), gradient(50, 40))
     boxes = {str(n): [[n, n, 20, 30]] for n in (1, 2, 3)}
-    named = list(read_pictures(find_inputs(tmp_path), BoxSource(table=boxes), []))
+    named = list(read_images(find_inputs(tmp_path), BoxSource(table=boxes), []))
     assert [p.boxes[0][0] for p in named] == [1, 2, 3]
     (tmp_path / 'list.json').write_text(json.dumps([[[n, n, 20, 30]] for n in (7, 8, 9)]))
-    listed = list(read_pictures(find_inputs(tmp_path), BoxSource(table=read_box_file(tmp_path / 'list.json')), []))
+    listed = list(read_images(find_inputs(tmp_path), BoxSource(table=read_box_file(tmp_path / 'list.json')), []))
     assert [p.boxes[0][0] for p in listed] == [7, 8, 9]
     frames = BoxSource(table={'2': [[2, 2, 20, 30]]})
     assert [len(frames(Path('2.mp4'), number, gradient(50, 40))) for number in range(4)] == [0, 0, 1, 0]
 
 
-def test_whole_wide_picture_is_warned_about():
+def test_whole_wide_image_is_warned_about():
     source = BoxSource(fixed=['full'])
     for number in range(3):
         source(Path('wide.mp4'), number, gradient(40, 200))
     source(Path('high.jpg'), 0, gradient(200, 40))
-    assert source.notes == ['wide.mp4: the whole picture is no box around one person; expect a poor mesh']
+    assert source.notes == ['wide.mp4: the whole image is not a box around one person; expect a poor mesh']
 
 
 def test_links_to_nothing_and_unknown_kinds_are_told(tmp_path):
@@ -157,23 +158,23 @@ def test_links_to_nothing_and_unknown_kinds_are_told(tmp_path):
     cv2.imwrite(str(tmp_path / 'fine.png'), gradient(50, 40))
     (tmp_path / 'folder.png').mkdir()
     failed = []
-    assert len(list(read_pictures(find_inputs(tmp_path), BoxSource(fixed=['full']), failed))) == 1
+    assert len(list(read_images(find_inputs(tmp_path), BoxSource(fixed=['full']), failed))) == 1
     assert len(failed) == 2 and 'No such file' in failed[0] and 'give a JPEG or PNG' in failed[1]
 
 
-def test_first_of_several_pictures_in_a_file(tmp_path):
+def test_first_of_several_images_in_a_file(tmp_path):
     pages = [np.full((50, 40, 3), level, np.uint8) for level in (50, 100, 150)]
     cv2.imwritemulti(str(tmp_path / 'a ü.tif'), pages)
     cv2.imwrite(str(tmp_path / 'b.png'), pages[0])
     source = BoxSource(fixed=['full'])
-    first, second = read_pictures(find_inputs(tmp_path), source, [])
+    first, second = read_images(find_inputs(tmp_path), source, [])
     assert (first.image == 50).all() and (second.image == 50).all()
-    assert source.notes == ['a ü.tif: only the first of its 3 pictures is used']
+    assert source.notes == ['a ü.tif: only the first of its 3 images is used']
     assert frame_count(tmp_path / os.fsdecode(b'caf\xe9.tif')) == 1
 
 
 def test_missing_input(tmp_path):
-    with pytest.raises(UserError, match='no pictures'):
+    with pytest.raises(UserError, match='no images'):
         find_inputs(tmp_path)
     with pytest.raises(UserError, match='no such file'):
         find_inputs(tmp_path / 'nothing.jpg')
@@ -186,7 +187,7 @@ def test_video_whose_name_is_no_text(tmp_path):
     with pytest.raises(UserError, match='names in UTF-8'):
         Video(path)
     with pytest.raises(UserError, match='names in UTF-8'):
-        OverlayVideos(path, ['lixel'], 25, (48, 64))
+        OverlayVideos(path, None, 25)
 
 
 def test_video_frames_in_order(tmp_path):
@@ -200,9 +201,9 @@ def test_video_frames_in_order(tmp_path):
     levels = [(number, image.mean()) for number, image in video]
     assert [n for n, _ in levels] == list(range(10))
     np.testing.assert_allclose([m for _, m in levels], range(0, 250, 25), atol=4)
-    pictures = list(video.pictures(BoxSource(table={'2': [[0, 0, 20, 40]]})))
-    assert all(isinstance(p, Picture) for p in pictures)
-    assert [len(p.boxes) for p in pictures] == [0, 0, 1] + [0] * 7
+    images = list(read_frames(video, BoxSource(table={'2': [[0, 0, 20, 40]]})))
+    assert all(isinstance(p, InputImage) for p in images)
+    assert [len(p.boxes) for p in images] == [0, 0, 1] + [0] * 7
     (tmp_path / 'fake.mp4').write_text('text')
     with pytest.raises(UserError, match='fake.mp4'):
         Video(tmp_path / 'fake.mp4')

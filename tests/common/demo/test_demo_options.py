@@ -11,12 +11,12 @@ from common.errors import UserError
 from main.cli import make_parser
 from main.config import ROOT
 from main.demo import main
-from tests.demo_tools import write_picture
+from tests.demo_tools import write_image
 
 
 @pytest.fixture
 def photo(tmp_path):
-    return write_picture(tmp_path / 'photo.jpg')
+    return write_image(tmp_path / 'photo.jpg')
 
 
 def complaint(*words):
@@ -53,7 +53,7 @@ def test_formats_and_filters_that_would_do_nothing(photo):
     format_alone = complaint('--input', photo, '--detect', '--bbox_format', 'xywh')
     assert format_alone == '--bbox_format needs --bbox or --bbox_file'
     assert complaint('--input', photo, '--bbox', 'full', '--smooth', 'gaussian') == '--smooth is for videos'
-    folder = photo.with_suffix('.mp4')  # holds pictures, whatever it is called
+    folder = photo.with_suffix('.mp4')  # holds images, whatever it is called
     folder.mkdir()
     assert complaint('--input', folder, '--bbox', 'full', '--smooth', 'gaussian') == '--smooth is for videos'
     assert 'from 0 to 1' in complaint('--input', photo, '--detect', '--detector_threshold', 'nan')
@@ -67,7 +67,7 @@ def test_the_original_placement_needs_a_depth(photo):
 @pytest.mark.parametrize('words', [
     '--input a.jpg', '--bbox full', '--bbox_format xyxy', '--bbox_file a', '--detect', '--smooth gaussian',
     '--output out'])
-def test_the_page_takes_its_pictures_and_boxes_itself(words):
+def test_the_page_takes_its_images_and_boxes_itself(words):
     assert complaint('--serve', *words.split()).startswith(f'{words.split()[0]} does not go with --serve')
     assert complaint('--serve', '--detector_weights', 'x') == '--detector_weights needs --detect'
 
@@ -83,7 +83,7 @@ def test_negative_numbers_in_any_form():
 
 
 @pytest.mark.parametrize('option, told', [
-    ('--bbox -1e3 0 5 5', 'photo.jpg: --bbox: -1e3 0 5 5 lies outside the picture of 180 x 240 pixels'),
+    ('--bbox -1e3 0 5 5', 'photo.jpg: --bbox: -1e3 0 5 5 lies outside the image of 180 x 240 pixels'),
     ('--bbox -inf 0 5 5', 'photo.jpg: --bbox: a box is four numbers in pixels, x y w h, not -inf 0 5 5'),
     ('--bbox full --princpt -1e7 5', '--princpt must be two finite numbers of pixels, at most 1000000'),
     ('--bbox full --focal -1e3', '--focal must be a positive number of pixels, from 1 to 1000000 (1500 if not given)')])

@@ -13,7 +13,7 @@ from common.human_model import get_human_model
 from common.snapshot import checkpoint
 from main.demo import main
 from main.model import get_model
-from tests.demo_tools import write_picture, write_snapshot
+from tests.demo_tools import write_image, write_snapshot
 from tests.tiny import tiny_config
 
 HEIGHT = 240
@@ -95,7 +95,7 @@ def network_outputs(snapshot: Path, body_model: str, patches: np.ndarray) -> tup
     ('open_body', 2., None), ('open_body', 2., 1100.), ('open_hand', 0.3, None)])
 def test_both_meshes_are_the_original_ones(tmp_path: Path, body_model: str, cube: float, focal: float | None) -> None:
     snapshot = write_snapshot(tmp_path / 'tiny.pth.tar', f'body_model={body_model}')
-    photo = write_picture(tmp_path / 'photo.png', HEIGHT, WIDTH)
+    photo = write_image(tmp_path / 'photo.png', HEIGHT, WIDTH)
     words = ['--gpu', 'cpu', '--snapshot', snapshot, '--output', tmp_path / 'out', '--input', photo,
              '--placement', 'original', '--root_depth', *DEPTHS]
     for box in BOXES:

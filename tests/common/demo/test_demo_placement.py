@@ -3,7 +3,8 @@ import numpy as np
 import pytest
 
 from common.demo.people.placement import check_camera, fit_translation
-from common.demo.people.prediction import Prediction, choose_camera, place
+from common.demo.people.placer import choose_camera, place
+from common.demo.people.prediction import BodyParams, Prediction
 from common.errors import UserError
 from common.utils.transforms import cam2pixel, depth_from_box
 
@@ -13,14 +14,14 @@ SIZE = (600, 800)
 
 
 def prediction(focal=1500., root=(0.4, -0.2, 8.), points=POINTS, mirrored=False, noise=0.):
-    """What a perfect network says of `points` (root-relative metres) at `root`, for a picture of SIZE."""
+    """What a perfect network says of `points` (root-relative metres) at `root`, for an image of SIZE."""
     pixels = cam2pixel(points + root, (focal, focal), (400, 300))[:, :2]
     mesh_img = np.concatenate([pixels + RNG.normal(size=pixels.shape) * noise, points[:, 2:]], 1)
     low, high = pixels.min(0), pixels.max(0)
     side = 1.25 * (high - low).max()
     crop = np.array([*(low + high - side) / 2, side, side])
-    return Prediction(np.array([*low, *high - low]), crop, mesh_img, np.zeros(72), np.zeros(10), points,
-                      np.array([0.01, -0.3, 0.02]), mirrored)
+    body = BodyParams(np.zeros(72), np.zeros(10), points, np.array([0.01, -0.3, 0.02]))
+    return Prediction(np.array([*low, *high - low]), crop, mesh_img, body, mirrored)
 
 
 def test_fit_finds_the_translation():
@@ -70,7 +71,7 @@ def test_given_depth_changes_no_focal_length(depth: float) -> None:
     placed = place(person, camera, 2., depth)
     assert camera.focal.tolist() == [1500, 1500] and camera.focal_source == 'default'
     assert placed.depth_source == 'given'
-    assert placed.root_depth == placed.trans[2] + person.model_root[2] == depth
+    assert placed.root_depth == placed.trans[2] + person.body.root[2] == depth
 
 
 def test_two_focal_lengths_and_depths():
@@ -82,7 +83,7 @@ def test_two_focal_lengths_and_depths():
 
 def test_without_parametric_mesh_the_box_decides():
     person = prediction()
-    person.pose = person.betas = person.mesh_cam = person.model_root = None
+    person.body = None
     placed = place(person, choose_camera([person], SIZE), 2.)
     assert placed.depth_source == 'box area' and placed.param_cam is None
     assert placed.root_depth == depth_from_box(person.crop_bbox, (1500, 1500), 2.)
@@ -100,20 +101,20 @@ def test_mesh_stays_in_front_of_the_camera():
     person = prediction()
     person.crop_bbox = np.array([0, 0, 9000, 9000])
     camera = choose_camera([person], SIZE, (300, 300))
-    person.mesh_cam = None
+    person.body = None
     placed = place(person, camera, 2.)
     assert placed.lixel_cam[:, 2].min() > 0.09 and 'raised' in placed.depth_source
 
 
 @pytest.mark.parametrize('depth, root_row', [(None, None), (6., None), (6., np.full(300, 1 / 300))])
 def test_translation_reproduces_the_mesh(depth: float | None, root_row: np.ndarray | None) -> None:
-    model_mesh = POINTS + prediction().model_root  # a body model's mesh has its root joint at model_root
+    model_mesh = POINTS + prediction().body.root  # a body model's mesh has its root joint there
     placed = place(prediction(), choose_camera([prediction()], SIZE), 2., depth, root_row)
     np.testing.assert_allclose(model_mesh + placed.trans, placed.param_cam, atol=1e-6)
     left = prediction(mirrored=True)
     placed = place(left, choose_camera([left], SIZE), 2., depth, root_row)
     mirror = np.array([-1, 1, 1])
-    mirrored_mesh = (POINTS * mirror + left.model_root + placed.trans) * mirror
+    mirrored_mesh = (POINTS * mirror + left.body.root + placed.trans) * mirror
     np.testing.assert_allclose(mirrored_mesh, placed.param_cam, atol=1e-6)
 
 

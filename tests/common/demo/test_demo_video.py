@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.spatial.transform import Rotation
 
-from common.demo.outputs.row_file import RowFile, write_npz
+from common.demo.npz_file import RowFile, write_npz
 from common.demo.people.smoothing import METHODS, one_euro, runs, smooth, smooth_rotations
 from common.demo.people.tracking import Tracker, overlaps
 from common.errors import UserError

@@ -5,18 +5,22 @@ import cv2
 import numpy as np
 import pytest
 
-from common.demo.inputs.sources import Video
+from common.demo.inputs.video import Video
+from common.demo.outputs.record import JointReader, Record
 from common.demo.outputs.video_files import OverlayVideos
 from common.demo.people.prediction import Camera
+from common.demo.people.predictor import NetworkInfo
 from common.errors import UserError
 
 
 def overlays(folder, size, frames, image):
-    """Write overlay videos of a picture with nobody on it, and read them: a list of frames each."""
+    """Write overlay videos of an image with nobody on it, and read them: a list of frames each."""
     camera = Camera(np.ones(2), np.zeros(2), 'given')
-    with OverlayVideos(folder, ['lixel', 'param'], 25, size) as videos:
+    info = NetworkInfo('', 'param', 'open_body', 'neutral')
+    record = Record('', size, info, JointReader((), np.zeros((0, 3))), np.zeros((0, 3), int), camera)
+    with OverlayVideos(folder, record, 25) as videos:
         for _ in range(frames):
-            videos.add(image, [], [], camera, None)
+            videos.add(image, [], [])
     return [read_back(folder / f'rendered_mesh_{kind}.mp4') for kind in ('lixel', 'param')]
 
 
@@ -49,7 +53,7 @@ def test_full_disk_is_noticed(tmp_path):
 
 
 class Reader:
-    """A video of which some frames can be read; each frame's picture is its number."""
+    """A video of which some frames can be read; each frame's image is its number."""
 
     def __init__(self, good, stated, fps=25, times=None):
         self.good, self.count, self.at = set(good), stated, -1

@@ -1,4 +1,4 @@
-// The page: a picture in, boxes, and what the server makes of them.
+// The page: an image in, boxes, and what the server makes of them.
 
 import { BoxCanvas } from './boxes.js';
 import { Viewer } from './viewer.js';
@@ -34,7 +34,7 @@ async function choose(file) {
     at('results').hidden = true;
     say(`${file.name}: ${bitmap.width} x ${bitmap.height} pixels. Draw a box around each person.`);
   } catch {
-    say(`${file.name} is not a picture that this browser can show`, 'error');
+    say(`${file.name} is not an image that this browser can show`, 'error');
   }
 }
 

@@ -1,10 +1,10 @@
-// The picture with the boxes that are drawn on it. Boxes are [x, y, width, height] in pixels of the picture.
+// The image with the boxes that are drawn on it. Boxes are [x, y, width, height] in pixels of the image.
 
 const COLORS = ['#3b6ea5', '#d9822b', '#3a9a4b', '#c0407f', '#b59a00', '#2a8f7d', '#7d5ba6', '#9a7b2f'];
 const SMALLEST = 8; // pixels on the screen: less is a click, not a box
 
 export class BoxCanvas {
-  // canvas, list: the elements for the picture and for the list of boxes. changed: called with the boxes.
+  // canvas, list: the elements for the image and for the list of boxes. changed: called with the boxes.
   constructor(canvas, list, changed) {
     Object.assign(this, { canvas, list, changed, image: null, boxes: [], start: null, end: null });
     canvas.addEventListener('pointerdown', (event) => this.down(event));
@@ -21,7 +21,7 @@ export class BoxCanvas {
     this.update();
   }
 
-  // The position of a pointer in pixels of the picture, kept inside it.
+  // The position of a pointer in pixels of the image, kept inside it.
   position(event) {
     const area = this.canvas.getBoundingClientRect();
     const inside = (value, length) => Math.min(Math.max(value, 0), 1) * length;

@@ -1,0 +1,25 @@
+"""The demo in one piece: boxes of an image in, people in camera space and their record out."""
+from dataclasses import dataclass
+
+from common.demo.outputs.record import JointReader, Record
+from common.demo.people.placer import Placer
+from common.demo.people.prediction import Camera
+from common.demo.people.predictor import Predictor
+
+
+@dataclass
+class Pipeline:
+    """What images, videos and the web page share."""
+    predictor: Predictor
+    placer: Placer
+    joints: JointReader  # the joints of the record
+
+    def record(self, source: str, size: tuple[int, int], camera: Camera) -> Record:
+        """The record of an image or video.
+
+        Args:
+            source: path or name of the file.
+            size: (height, width), pixels.
+            camera: of the image.
+        """
+        return Record(source, size, self.predictor.info, self.joints, self.predictor.faces, camera)
