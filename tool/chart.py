@@ -5,8 +5,6 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from common.errors import UserError
-
 SIZE, MARGIN = (480, 300), (62, 30, 14, 34)  # panel width, height; left, top, right, bottom around its axes, pixels
 COLORS = ((180, 90, 20), (30, 90, 220), (60, 150, 50), (150, 60, 150), (40, 160, 200), (110, 110, 110))  # BGR
 INK, GRID = (60, 60, 60), (228, 228, 228)
@@ -91,16 +89,6 @@ class Axis:
         unit = 10. ** math.floor(math.log10(raw))
         step = next(k * unit for k in (1, 2, 5, 10) if k * unit >= raw * (1 - 1e-9))
         return [i * step for i in range(math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9) + 1)]
-
-
-def write_picture(path, img, options=()):
-    """Write (H, W, 3) uint8 BGR; `options` are those of cv2.imwrite. UserError if that fails."""
-    try:
-        written = cv2.imwrite(str(path), img, options)
-    except cv2.error:  # an ending that OpenCV knows no format for
-        written = False
-    if not written:
-        raise UserError(f'cannot write {path}: does its folder exist, and does the name end with .png or .jpg?')
 
 
 def _limits(values, log):

@@ -1,13 +1,11 @@
 """What the converters share: JSON files that are read in pieces and written whole, boxes, rigid motions of a fit."""
 import json
-import os
 import re
-import tempfile
-from pathlib import Path
 
 import numpy as np
 
 from common.errors import UserError
+from common.files import whole
 from common.utils.transforms import rotate_pose, world2cam_trans
 
 CHUNK = 1 << 22  # characters that iter_json_list reads at a time
@@ -51,29 +49,10 @@ def iter_json_list(path, what):
 
 def write_json(content, path):
     """Write JSON to `path`: it holds all of it or is not touched, whenever the program stops. Folders are made."""
-    path = Path(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f'.{path.name}.')
+        whole.write_json(path, content)
     except OSError as error:
         raise UserError(f'cannot write {path} ({error}): choose another --out') from error
-    try:
-        with open(handle, 'w', encoding='utf-8') as file:
-            json.dump(content, file, allow_nan=False)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~current_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def current_umask():
-    """The permissions that new files of this process lack (mkstemp makes private files, data sets are shared)."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def numbers(array, digits=6):

@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 from common.arguments import Parser, not_empty  # noqa: E402
 from common.errors import UserError, run_main  # noqa: E402
-from tool.chart import Curve, draw_panels, write_picture  # noqa: E402
+from common.files.images import write_image  # noqa: E402
+from tool.chart import Curve, draw_panels  # noqa: E402
 
 COUNTERS = ('epoch', 'step', 'global_step')
 
@@ -104,7 +105,7 @@ def main(argv=None):
     labels = logs if len(logs) > 1 else ['']
     runs = {label: read_rows(file) for label, file in zip(labels, files, strict=True)}
     out = Path(args.out) if args.out else files[0].with_name('losses.png')
-    write_picture(out, draw_panels(panels_of(runs, args.smooth)))
+    write_image(out, draw_panels(panels_of(runs, args.smooth))[..., ::-1])
     for label, rows in runs.items():
         print(f'{label or files[0]}: {len(rows)} steps, epoch {rows[-1]["epoch"]}, loss {rows[-1]["loss"]:.4f}')
     print(f'wrote {out}')

@@ -15,10 +15,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common.arguments import Parser, not_empty  # noqa: E402
 from common.errors import UserError, run_main  # noqa: E402
+from common.files.images import write_image  # noqa: E402
 from common.human_model import get_human_model  # noqa: E402
 from data.Synthetic.generator import SPLITS, Generator  # noqa: E402
 from main.config import Config  # noqa: E402
-from tool.chart import write_picture  # noqa: E402
 
 SCENE = dict(size=512, margin=1.9)  # the demo's pictures: a wider view than a training crop
 
@@ -53,16 +53,10 @@ def write_samples(generator, folder, indices, seed):
     for number, index in enumerate(indices, start=1):
         drawn = generator('gallery', index, seed)
         name = f'sample_{number}.jpg'
-        write(folder / name, drawn.img)
+        write_image(folder / name, drawn.img, 92)
         boxes.append({'image': name, 'bbox': [round(float(v), 1) for v in drawn.bbox]})
     lines = ',\n '.join(json.dumps(box) for box in boxes)
     (folder / 'samples.json').write_text(f'[{lines}]\n')
-
-
-def write(path, img):
-    """Write a picture (H, W, 3) uint8 RGB. UserError if that fails."""
-    quality = (cv2.IMWRITE_JPEG_QUALITY, 92) if path.suffix == '.jpg' else ()
-    write_picture(path, img[..., ::-1], quality)
 
 
 def main(argv=None):
@@ -92,7 +86,7 @@ def main(argv=None):
         write_samples(Generator(human_model, **SCENE), args.out, args.samples, args.seed)
     else:
         generator = Generator(human_model, args.size, args.max_heading, args.occlusion)
-        write(args.out, sheet(generator, args))
+        write_image(args.out, sheet(generator, args), 92)
     print(f'wrote {args.out}')
 
 

@@ -2,7 +2,7 @@
 import numpy as np
 
 from data.files import read_coco_lists, read_records
-from data.joint_set import COCO
+from data.joint_set import COCO, add_pelvis
 from data.mesh_dataset import MeshDataset
 from data.sample import Camera, Fit, Sample
 
@@ -74,5 +74,4 @@ def with_pelvis(keypoints):
     """COCO's (17, 3) x, y, visibility -> (18, 2) pixels and (18, 1) validity, the pelvis in the middle of the hips."""
     joint_img, joint_valid = keypoints[:, :2], np.float32(keypoints[:, 2:] > 0)
     hips = [COCO.index('L_Hip'), COCO.index('R_Hip')]
-    return (np.concatenate([joint_img, joint_img[hips].mean(0, keepdims=True)]),
-            np.concatenate([joint_valid, joint_valid[hips].prod(0, keepdims=True)]))
+    return (add_pelvis(joint_img), np.concatenate([joint_valid, joint_valid[hips].prod(0, keepdims=True)]))

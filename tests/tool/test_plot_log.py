@@ -7,7 +7,7 @@ import pytest
 
 from common.errors import UserError
 from tool import plot_log
-from tool.chart import Axis, Curve, draw_panel, write_picture
+from tool.chart import Axis, Curve, draw_panel
 
 
 def write_log(folder, rows, tail=''):
@@ -79,7 +79,3 @@ def test_mistakes_are_named(tmp_path):
     (tmp_path / 'metrics.jsonl').write_text('{}\n')
     with pytest.raises(UserError, match='holds no training step'):
         plot_log.main([str(tmp_path)])
-    with pytest.raises(UserError, match='cannot write'):
-        write_picture(tmp_path / 'nowhere' / 'a.png', np.zeros((2, 2, 3), np.uint8))
-    with pytest.raises(UserError, match='cannot write'):
-        write_picture(tmp_path / 'a.nothing', np.zeros((2, 2, 3), np.uint8))

@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 from common.arguments import Parser
 from common.errors import UserError, run_main
+from common.files.images import write_image
 from common.human_model import get_human_model
 from common.utils.joint_set import SMPL
 from common.utils.transforms import cam2pixel, flip_pose
@@ -86,15 +87,15 @@ def save_frames(video, folder, frames):
     paths = {frame: folder / f'image_{frame:05d}.jpg' for frame in frames}
     if all(path.exists() for path in paths.values()):
         return
-    folder.mkdir(parents=True, exist_ok=True)
     reader = cv2.VideoCapture(str(video))
     for frame in range(frames[-1] + 1):
         if not reader.grab():
             raise UserError(f'{video} is missing, broken or has fewer than {frame + 1} frames: download the clip again')
         if frame in paths:
             ok, picture = reader.retrieve()
-            if not ok or not cv2.imwrite(str(paths[frame]), picture, [cv2.IMWRITE_JPEG_QUALITY, 95]):
-                raise UserError(f'frame {frame} of {video} cannot be written to {paths[frame]}')
+            if not ok:
+                raise UserError(f'frame {frame} of {video} cannot be decoded: download the clip again')
+            write_image(paths[frame], picture[..., ::-1])
     reader.release()
 
 

@@ -1,11 +1,10 @@
 """Fitted bodies drawn over their pictures, and their distance from the annotated joints."""
-
-import cv2
 import numpy as np
 
 from common.errors import UserError
+from common.files.images import write_image
 from common.utils.preprocessing import crop_affine
-from common.utils.render import overlay_mesh
+from common.utils.vis import draw_meshes
 from data.target import fit_error, has_joints, place_fit
 
 
@@ -31,11 +30,10 @@ def draw_fits(dataset, count, folder):
         except (OSError, ValueError) as error:
             print(f'           {error}')
             continue
-        drawn = overlay_mesh(picture, placed.vertices, dataset.body(sample.fit.gender).face, placed.camera.focal,
-                             placed.camera.princpt)
+        drawn = draw_meshes(picture, [placed.vertices], dataset.body(sample.fit.gender).face, placed.camera.focal,
+                            placed.camera.princpt)
         path = folder / f'fit_{dataset.name}_{dataset.split}_{sample.ann_id}.jpg'
-        if not cv2.imwrite(str(path), cv2.cvtColor(drawn, cv2.COLOR_RGB2BGR)):
-            raise UserError(f'cannot write {path}: is the disk full?')
+        write_image(path, drawn)
         error, text = joint_error(dataset, sample, placed)
         errors += [] if error is None else [error]
         print(f'           {path}: {text}')

@@ -16,7 +16,7 @@ from common.utils.joint_set import JointSet
 from common.utils.preprocessing import process_bbox
 from common.utils.transforms import cam2pixel
 from data import build_dataset
-from data.joint_set import COCO, HUMAN36M
+from data.joint_set import COCO, HUMAN36M, add_pelvis
 from data.mesh_dataset import MeshDataset
 from data.sample import Camera, Fit, Sample
 from tool.bench.timing import Row, alternate
@@ -78,9 +78,8 @@ class Pictures(MeshDataset):
         if self.joint_set is None:
             return {}
         joints = self.regressor('h36m' if self.joint_set is HUMAN36M else 'coco') @ vertices
-        if self.joint_set is COCO:  # the pelvis is the middle of the hips
-            hips = [COCO.index('L_Hip'), COCO.index('R_Hip')]
-            joints = np.concatenate([joints, joints[hips].mean(0, keepdims=True)])
+        if self.joint_set is COCO:
+            joints = add_pelvis(joints)
         pixels = cam2pixel(joints, camera.focal, camera.princpt)[:, :2]
         return {'joint_img': pixels, 'joint_cam': joints if self.has_3d else None}
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from common.files.arrays import write_npz as write_arrays
 from common.utils.transforms import cam2pixel
 
 PIXELS = 'pixels of the picture, x right, y down, a pixel centre at integers'
@@ -108,5 +109,6 @@ def write_npz(path, origin, camera, joints, faces, people):
     a JSON text with the model, the camera and the units."""
     rows = [person_arrays(person, joints, camera) for person in people]
     stacked = {key: np.stack([row[key] for row in rows]) for key in rows[0]}
-    np.savez_compressed(path, **stacked, joint_names=np.array(joints.names), faces=np.asarray(faces, np.int32),
-                        focal=camera.focal, princpt=camera.princpt, meta=json.dumps(header(origin, camera, joints)))
+    meta = np.array(json.dumps(header(origin, camera, joints)))
+    write_arrays(path, {**stacked, 'joint_names': np.array(joints.names), 'faces': np.asarray(faces, np.int32),
+                        'focal': camera.focal, 'princpt': camera.princpt, 'meta': meta})

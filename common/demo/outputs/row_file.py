@@ -1,7 +1,4 @@
 """Arrays too long for the memory: rows go to a file one by one, are read back as a memory map, and end in an npz."""
-import shutil
-import zipfile
-
 import numpy as np
 
 
@@ -24,25 +21,7 @@ class RowFile:
             return np.zeros((0, *self.shape), np.float32)
         return np.memmap(self.path, np.float32, mode, shape=(self.count, *self.shape))
 
-    def reader(self):
-        """The bytes of all rows so far, as an open file."""
-        self._file.flush()
-        return open(self.path, 'rb')
-
     def close(self):
         """Delete the file."""
         self._file.close()
         self.path.unlink(missing_ok=True)
-
-
-def write_npz(path, arrays, row_files):
-    """An npz without pickled objects, of arrays {name: array} and {name: RowFile}, the latter copied in pieces."""
-    with zipfile.ZipFile(path, 'w', zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        for name, array in arrays.items():
-            with archive.open(f'{name}.npy', 'w') as out:
-                np.lib.format.write_array(out, np.asarray(array), allow_pickle=False)
-        for name, rows in row_files.items():
-            header = {'descr': '<f4', 'fortran_order': False, 'shape': (rows.count, *rows.shape)}
-            with archive.open(f'{name}.npy', 'w', force_zip64=True) as out, rows.reader() as source:
-                np.lib.format.write_array_header_1_0(out, header)
-                shutil.copyfileobj(source, out, 1 << 20)

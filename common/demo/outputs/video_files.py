@@ -6,8 +6,9 @@ import numpy as np
 
 from common.demo.outputs.folder import opencv_path
 from common.demo.outputs.record import compact
-from common.demo.outputs.row_file import RowFile, write_npz
+from common.demo.outputs.row_file import RowFile
 from common.errors import UserError
+from common.files.arrays import write_npz
 from common.utils import vis
 
 
@@ -52,7 +53,9 @@ class FrameArrays(contextlib.AbstractContextManager):
 
     def write(self, path, extra):
         """Write the npz, with further arrays {name: array}."""
-        write_npz(path, {key: self.column(key) for key in self.rows[0]} | extra, self.files)
+        columns = {key: self.column(key) for key in self.rows[0]}
+        vertices = {key: rows.array() for key, rows in self.files.items()}
+        write_npz(path, columns | extra | vertices)
 
     def __exit__(self, *exception):
         for rows in self.files.values():

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from common.demo.people.placement import DEFAULT_FOCAL, MIN_DEPTH_PARTS, fit_focal, fit_translation, focal_from_box
-from common.utils.transforms import depth_from_box, pixel2cam
+from common.utils.transforms import Camera, depth_from_box, pixel2cam
 
 DEPTH_RATIO = 4  # a fitted depth this many times off the box's depth comes from a failed fit
 
@@ -27,14 +27,6 @@ class Prediction:
     mesh_cam: np.ndarray | None = None
     model_root: np.ndarray | None = None
     mirrored: bool = False
-
-
-@dataclass
-class Camera:
-    """A pinhole camera at the origin: focal (2,), princpt (2,) pixels; where the focal length comes from."""
-    focal: np.ndarray
-    princpt: np.ndarray
-    focal_source: str
 
 
 @dataclass
