@@ -1,7 +1,7 @@
 """Networks, body models, the training engine and shared utilities."""
 import os
 
-# Pixels of the largest picture that OpenCV decodes: it looks at the size that a file states before it takes memory, and
-# reads this limit when it is imported.
+# OpenCV reads these when it is imported: the pixels of the largest image that it decodes (it checks the size that a
+# file states before it takes memory), and silence, since an image that cannot be read is reported once, with its path.
 os.environ.setdefault('OPENCV_IO_MAX_IMAGE_PIXELS', '200000000')
-os.environ.setdefault('OPENCV_LOG_LEVEL', 'FATAL')  # what is wrong with a picture is told once, with its path
+os.environ.setdefault('OPENCV_LOG_LEVEL', 'FATAL')

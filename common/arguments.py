@@ -1,14 +1,16 @@
 """Command lines: what all programs share in how they read theirs."""
 import argparse
+from typing import Any, NoReturn
 
 from common.errors import UserError
 
 
 class Once(argparse.Action):
-    """Stores the value of an option. UserError if it is given twice: only one of the values could count."""
+    """Stores the value of an option. UserError if it is given twice."""
     given = False
 
-    def __call__(self, parser, namespace, values, option_string=None):
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any,
+                 option_string: str | None = None) -> None:
         if option_string and self.given:
             raise UserError(f'{option_string} is given twice: leave out one of them')
         self.given = True
@@ -16,31 +18,35 @@ class Once(argparse.Action):
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose help begins with `doc`, a program's docstring, as it is laid out there.
+    """An argument parser whose errors are UserErrors of one line.
 
-    What it refuses is a UserError of one line, as all other mistakes are, and not a page of usage.
+    Args:
+        doc: A program's docstring; the help begins with it, as it is laid out there.
     """
 
-    def __init__(self, doc):
+    def __init__(self, doc: str | None) -> None:
         super().__init__(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter,
                          allow_abbrev=False)  # resume_hint and others look for whole words
         self.register('action', None, Once)  # the action of every option that names no other
 
-    def error(self, message):
-        raise UserError(f'{message}; --help lists what there is')
+    def error(self, message: str) -> NoReturn:
+        """UserError with argparse's message."""
+        raise UserError(f'{message}; --help lists the options')
 
 
-def not_empty(text):
-    """The type of options whose empty text is a shell variable that was not set, and no wish for the default."""
+def not_empty(text: str) -> str:
+    """The type of options that must not be empty: an empty text comes from a shell variable that was not set."""
     if not text:
         raise argparse.ArgumentTypeError('it is empty')
     return text
 
 
-def each_once(words):
-    """The `key=value` words of a command line, as they are. UserError if one of the keys is there twice."""
-    keys = [word.partition('=')[0] for word in words]
-    twice = next((key for key in keys if keys.count(key) > 1), None)
-    if twice:
-        raise UserError(f'{twice}=... is given twice: leave out one of them')
+def each_once(words: list[str]) -> list[str]:
+    """The `key=value` words of a command line, as they are. UserError if a key occurs twice."""
+    seen = set()
+    for word in words:
+        key = word.partition('=')[0]
+        if key in seen:
+            raise UserError(f'{key}=... is given twice: leave out one of them')
+        seen.add(key)
     return words

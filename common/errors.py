@@ -3,37 +3,45 @@ import errno
 import importlib
 import os
 import sys
+from collections.abc import Callable
+from types import ModuleType
 
-# What the machine may refuse, and what helps: no fault of the program's, so told without a traceback.
-_WHOSE = 'check whose it is, or choose another place'
-REFUSALS = {
-    errno.ENOSPC: 'make room and start again', errno.EDQUOT: 'make room, or ask for a larger quota',
-    errno.EFBIG: 'raise the limit (ulimit -f)', errno.EROFS: 'choose a folder that can be written',
-    errno.EACCES: _WHOSE, errno.EPERM: _WHOSE, errno.EIO: 'the disk or the network drive is failing',
-    errno.ESTALE: 'the network drive was away: start again', errno.ENFILE: 'the whole machine has too many open files',
-    errno.EMFILE: 'raise the limit (ulimit -n), or lower num_thread'}
+# OS errors that are not bugs: one line and a remedy, no traceback.
+_OWNER = 'check its owner and permissions, or choose another place'
+REMEDIES = {
+    errno.ENOSPC: 'make room and start again',
+    errno.EDQUOT: 'make room, or ask for a larger quota',
+    errno.EFBIG: 'raise the limit (ulimit -f)',
+    errno.EROFS: 'choose a folder that can be written',
+    errno.EACCES: _OWNER,
+    errno.EPERM: _OWNER,
+    errno.EIO: 'the disk or the network drive is failing',
+    errno.ESTALE: 'the network drive was away: start again',
+    errno.ENFILE: 'the whole machine has too many open files',
+    errno.EMFILE: 'raise the limit (ulimit -n), or lower num_thread',
+}
 
 
 class UserError(Exception):
     """Something only the user can put right. The message is one or a few lines: what is wrong, where, what to do."""
 
 
-def shown(value, longest=80):
-    """A text that a user or a file gave, as it may stand in a message: printable, on one line, not too long."""
-    return ' '.join(''.join(c if c.isprintable() else ' ' for c in str(value)[:longest]).split())
+def shown(value: object, longest: int = 80) -> str:
+    """A text that a user or a file gave, made fit for a message: printable, on one line, not too long."""
+    printable = ''.join(c if c.isprintable() else ' ' for c in str(value)[:longest])
+    return ' '.join(printable.split())
 
 
-def one_line(error):
-    """What an exception of a library says, as part of a message."""
+def one_line(error: BaseException) -> str:
+    """The message of another library's exception, as part of ours."""
     return shown(error, 200) or type(error).__name__
 
 
-def run_main(main):
+def run_main(main: Callable[[], int | None]) -> None:
     """Run a command line's `main()` and end the process with its exit code.
 
-    UserError, and what the machine refuses (a full disk, no permission), is printed to stderr without a traceback (exit
-    code 2); Ctrl-C ends with 130, a reader that went away (`| head`) with 141; all else keeps its traceback, since it
-    is our fault and not the user's.
+    UserErrors and the OS errors of REMEDIES are printed to stderr in one line (exit code 2); Ctrl-C ends with 130, a
+    reader that went away (`| head`) with 141. Other exceptions are bugs and keep their traceback.
     """
     try:
         code = main()
@@ -48,10 +56,12 @@ def run_main(main):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still writes at its end
         code = 141
     except OSError as error:
-        if error.errno not in REFUSALS:
+        if error.errno not in REMEDIES:
             raise
-        place = f'{error.filename}: ' if error.filename else ''
-        print(f'error: {place}{error.strerror}: {REFUSALS[error.errno]}', file=sys.stderr)
+        place = ''
+        if error.filename:
+            place = f'{error.filename}: '
+        print(f'error: {place}{error.strerror}: {REMEDIES[error.errno]}', file=sys.stderr)
         code = 2
     except KeyboardInterrupt:
         print('interrupted', file=sys.stderr)
@@ -59,8 +69,15 @@ def run_main(main):
     sys.exit(code)
 
 
-def optional_import(name, why):
-    """The module `name`, or UserError: `why` says what needs it, the message how to install it."""
+def optional_import(name: str, why: str) -> ModuleType:
+    """Import a package that is not required.
+
+    Args:
+        name: Of the package.
+        why: What needs it, for the message.
+    Raises:
+        UserError: It is not installed; the message says how to install it.
+    """
     try:
         return importlib.import_module(name)
     except ImportError as error:

@@ -2,9 +2,11 @@
 
 The lists of names are the whole conversion table: `convert_joints` moves values from one set to another by name.
 """
+import numpy as np
+
 from common.utils.joint_set import MANO, SMPL, JointSet, convert_joints
 
-__all__ = ['COCO', 'HUMAN36M', 'MANO', 'MUCO', 'SMPL', 'JointSet', 'convert_joints']
+__all__ = ['COCO', 'HUMAN36M', 'MANO', 'MUCO', 'SMPL', 'JointSet', 'add_pelvis', 'convert_joints']
 
 HUMAN36M = JointSet(
     name='Human3.6M',
@@ -45,3 +47,9 @@ COCO = JointSet(
         (13, 15), (5, 6), (11, 12)),
     root='Pelvis',
 )
+
+
+def add_pelvis(values: np.ndarray) -> np.ndarray:
+    """The 17 annotated joints of MS COCO, (17, ...), followed by their pelvis, the middle of the hips: (18, ...)."""
+    hips = [COCO.index('L_Hip'), COCO.index('R_Hip')]
+    return np.concatenate([values, values[hips].mean(0, keepdims=True)])

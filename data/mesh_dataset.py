@@ -17,7 +17,7 @@ from data.checks.load_check import MISSING, LoadCheck
 from data.codec import LixelCodec
 from data.dataset import PackedList, sample_rng
 from data.evaluation.mesh_evaluation import MeshEvaluation
-from data.joint_set import COCO, HUMAN36M
+from data.joint_set import COCO, HUMAN36M, add_pelvis
 from data.target import FitCheck, TargetRules, build_targets, place_fit
 
 log = logging.getLogger(__name__)
@@ -214,9 +214,7 @@ class MeshDataset(MeshEvaluation, Dataset):
         if self.fit_check == '3d':
             check = FitCheck(self.regressor('h36m'), HUMAN36M, '3d', self.cfg.fit_limit_mm / 1000)
         elif self.fit_check == '2d':
-            rows = self.regressor('coco')
-            hips = rows[[COCO.index('L_Hip'), COCO.index('R_Hip')]].mean(0, keepdims=True)
-            check = FitCheck(np.concatenate([rows, hips]), COCO, '2d', self.cfg.fit_limit_lixel,
+            check = FitCheck(add_pelvis(self.regressor('coco')), COCO, '2d', self.cfg.fit_limit_lixel,
                              published_pelvis=self.cfg.coco_fit_check == 'published')
         return TargetRules(self.body, self.codec, self.joint_set, self.has_3d, self.zero_large_betas, check)
 

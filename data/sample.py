@@ -3,12 +3,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-
-@dataclass
-class Camera:
-    """A pinhole camera: focal length (2,) and principal point (2,), both in pixels."""
-    focal: np.ndarray
-    princpt: np.ndarray
+from common.utils.transforms import Camera
 
 
 @dataclass

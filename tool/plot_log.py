@@ -20,7 +20,7 @@ if not __package__:
 
 from common.arguments import Parser, not_empty
 from common.errors import UserError, optional_import, run_main
-from tool.files.write import write_image
+from common.files.images import write_image
 
 ROOT = Path(__file__).resolve().parents[1]
 COUNTERS = ('epoch', 'step', 'global_step')

@@ -18,11 +18,12 @@ if not __package__:
 
 from common.arguments import Parser, not_empty
 from common.errors import UserError, run_main
+from common.files.images import write_image
 from common.files.whole import write_text
 from common.human_model import get_human_model
 from data.Synthetic.generator import SPLITS, Generator, Rendering
 from main.config import Config
-from tool.files.write import write_image, writing
+from tool.files.write import writing
 
 SCENE = dict(size=512, margin=1.9)  # the demo's images: a wider view than a training crop
 MOST_TILES = 10_000

@@ -6,7 +6,6 @@ from tqdm import tqdm
 
 from common.demo.inputs.sources import BoxSource, read_frames
 from common.demo.inputs.video import Video
-from common.demo.npz_file import write_npz
 from common.demo.outputs.folder import clear_leftovers, free_name, whole_folder
 from common.demo.outputs.video_files import FrameArrays, FrameRecord, OverlayVideos
 from common.demo.paths import printable
@@ -14,6 +13,7 @@ from common.demo.people.sequence import Sequence
 from common.demo.people.tracking import Tracker
 from common.demo.pipeline import Pipeline
 from common.errors import UserError
+from common.files.arrays import write_npz
 
 
 @dataclass

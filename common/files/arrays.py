@@ -1,8 +1,10 @@
-"""Arrays from a body model file that somebody downloaded: a pickle (.pkl) or a NumPy archive (.npz)."""
+"""Arrays in files: body models that somebody downloaded (.pkl or .npz), single arrays (.npy), results (.npz)."""
 import mmap
 import struct
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -13,28 +15,38 @@ from common.files.safe_pickle import SafeUnpickler
 MAX_FILE_BYTES = 2 ** 30   # SMPL v1.1.0 has a quarter of that
 MAX_ARCHIVE_MEMBERS = 100
 END_OF_ARCHIVE = struct.Struct('<4s4H2LH')   # the last 22 bytes of a zip file without a comment
+HEADER_READERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
 
 
 def read_arrays(path: Path, names: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """The arrays of those `names` that the file has, sparse ones made dense, chumpy objects replaced by their values.
+    """Read arrays of a body model file. Nothing in it is executed, and sizes are checked before memory is taken.
 
-    Nothing in the file is executed, objects are refused, and sizes are checked before memory is taken.
-    Raises UserError for a file that is too large, damaged, not a model file, or asks for something forbidden.
+    Args:
+        path: A pickle, or an archive as NumPy writes it.
+        names: The arrays to read; those that the file lacks are left out.
+    Returns:
+        The arrays by name, sparse ones made dense, chumpy objects replaced by their values.
+    Raises:
+        UserError: The file is too large, damaged, not a model file, or holds objects of other kinds.
     """
     try:
         size = path.stat().st_size
         if size > MAX_FILE_BYTES:
             raise ValueError(f'{size} bytes are too many')
         with open(path, 'rb') as file:
-            is_archive = file.read(2) == b'PK'
-            return (_read_archive if is_archive else _read_pickle)(file, names)
+            if file.read(2) == b'PK':
+                return _read_archive(file, names)
+            return _read_pickle(file, names)
     except (PermissionError, IsADirectoryError) as error:
         raise UserError(f'{path} cannot be read ({error.strerror}): see to its permissions') from error
     except Exception as error:   # a damaged or forged file can fail in any way
         raise UserError(f'{path} cannot be read as a body model: {one_line(error)}; download the file again') from error
 
 
-def _read_pickle(file, names):
+def _read_pickle(file: IO[bytes], names: tuple[str, ...]) -> dict[str, np.ndarray]:
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         stored = SafeUnpickler(content).load()
     if not isinstance(stored, dict):
@@ -42,7 +54,7 @@ def _read_pickle(file, names):
     return {name: to_array(stored[name]) for name in names if name in stored}
 
 
-def _read_archive(file, names):
+def _read_archive(file: IO[bytes], names: tuple[str, ...]) -> dict[str, np.ndarray]:
     _check_archive_directory(file)
     arrays = {}
     with zipfile.ZipFile(file) as archive:
@@ -54,9 +66,10 @@ def _read_archive(file, names):
     return arrays
 
 
-def _check_archive_directory(file):
-    """Look at the length of the list of members before zipfile reads all of it."""
-    file.seek(-min(file.seek(0, 2), END_OF_ARCHIVE.size + 20), 2)
+def _check_archive_directory(file: IO[bytes]) -> None:
+    """Check the number of members before zipfile reads the list of them."""
+    file_size = file.seek(0, 2)
+    file.seek(-min(file_size, END_OF_ARCHIVE.size + 20), 2)
     tail = file.read()
     mark, _, _, _, members, _, _, _ = END_OF_ARCHIVE.unpack(tail[-END_OF_ARCHIVE.size:])
     has_long_directory = tail.startswith(b'PK\x06\x07')
@@ -64,20 +77,31 @@ def _check_archive_directory(file):
         raise ValueError('not an archive of the kind that NumPy writes, or a damaged one')
 
 
-def read_npy(member):
-    """One array of numbers from an open file in the .npy format; ValueError if it is none or too large.
+def read_npy(file: IO[bytes]) -> np.ndarray:
+    """Read one array of numbers from an open file in the .npy format, no more of it than its header says.
 
-    The header says how large it is; no more than that is read.
+    Raises:
+        ValueError: Not such a file, an array of something other than numbers, or one that is too large.
     """
-    version = np.lib.format.read_magic(member)
-    read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    if version not in read_header:
+    version = np.lib.format.read_magic(file)
+    if version not in HEADER_READERS:
         raise ValueError(f'version {version} of the format is unknown')
-    shape, fortran_order, dtype = read_header[version](member)
+    shape, fortran_order, dtype = HEADER_READERS[version](file)
     if dtype.str[1:] not in NUMBER_TYPES:
         raise ValueError('an array of something other than numbers')
     size = number_of_elements(shape) * dtype.itemsize
-    data = member.read(size)
+    data = file.read(size)
     if len(data) != size:
         raise ValueError('an array that ends too early')
     return np.frombuffer(data, dtype).reshape(shape, order='F' if fortran_order else 'C')
+
+
+def write_npz(path: str | Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write arrays as a compressed .npz without pickled objects; memory maps are copied piece by piece.
+
+    The same as numpy.savez_compressed, at the fastest level of compression: a third of the time for meshes.
+    """
+    with zipfile.ZipFile(path, 'w', zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, array in arrays.items():
+            with archive.open(f'{name}.npy', 'w', force_zip64=True) as file:
+                np.lib.format.write_array(file, np.asarray(array), allow_pickle=False)

@@ -1,4 +1,7 @@
 """What a pickled NumPy, SciPy or chumpy object says, kept as data, and the array it stands for."""
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 
 MAX_ELEMENTS = 2 ** 25  # per array; the largest of SMPL-X, which should at least be recognised, has 15 million
@@ -7,11 +10,11 @@ NUMBER_TYPES = {'b1', 'i1', 'i2', 'i4', 'i8', 'u1', 'u2', 'u4', 'u8', 'f2', 'f4'
 
 
 class Record:
-    """Stands in for an object of a foreign class: remembers its arguments and its state, and does nothing."""
+    """Stands in for an object of a foreign class: keeps its arguments and its state, and does nothing."""
     args: tuple = ()
-    state = None
+    state: Any = None
 
-    def __init__(self, *args):
+    def __init__(self, *args: Any) -> None:
         self.args = args
 
 
@@ -50,8 +53,15 @@ class CsrMatrix(Record):
     """The same in compressed rows."""
 
 
-def to_array(value, depth=0) -> np.ndarray:
-    """The array that a record, or a nesting of records, stands for. Raises ValueError if it is none or too large."""
+def to_array(value: Any, depth: int = 0) -> np.ndarray:
+    """The array that a record, or a nesting of records, stands for.
+
+    Args:
+        value: What the unpickler returned.
+        depth: How many records this one is nested in.
+    Raises:
+        ValueError: Not an array, or one that is too large.
+    """
     if depth > MAX_DEPTH:
         raise ValueError('objects nested too deeply')
     if isinstance(value, Array):
@@ -69,7 +79,7 @@ def to_array(value, depth=0) -> np.ndarray:
     raise ValueError(f'not an array but {type(value).__name__}')
 
 
-def number_of_elements(shape) -> int:
+def number_of_elements(shape: Iterable[Any]) -> int:
     """Product of a shape read from a file; ValueError unless it is a tuple of non-negative numbers, not too large."""
     count = 1
     for size in shape:
@@ -81,45 +91,56 @@ def number_of_elements(shape) -> int:
     return count
 
 
-def _from_bytes(data, dtype, shape, order):
+def _from_bytes(data: Any, dtype: Any, shape: Any, order: Any) -> np.ndarray:
     if not isinstance(dtype, Dtype) or dtype.args[0] not in NUMBER_TYPES:
         raise ValueError('an array of something other than numbers')
-    byte_order = dtype.state[1] if dtype.state else '<'
-    number = np.dtype(dtype.args[0]).newbyteorder(byte_order if byte_order in ('<', '>') else '=')
-    data = data.args[0] if isinstance(data, Encoded) else data
-    data = data.encode('latin1') if isinstance(data, str) else data   # Python 2 wrote its bytes as a string
+    number = np.dtype(dtype.args[0])
+    if dtype.state is None or dtype.state[1] == '<':
+        number = number.newbyteorder('<')
+    elif dtype.state[1] == '>':
+        number = number.newbyteorder('>')
+    if isinstance(data, Encoded):
+        data = data.args[0]
+    if isinstance(data, str):   # Python 2 wrote its bytes as a string
+        data = data.encode('latin1')
     if len(data) != number_of_elements(shape) * number.itemsize:
         raise ValueError('an array whose data does not fit its shape')
     return np.frombuffer(data, number).reshape(shape, order=order)
 
 
-def _select(state, depth):
+def _select(state: Any, depth: int) -> np.ndarray:
     values = to_array(state['a'], depth + 1).ravel()
-    indices = to_array(state['idxs'], depth + 1)
+    selected = values[to_array(state['idxs'], depth + 1)]
     shape = state.get('preferred_shape')
-    selected = values[indices]
     if shape is None:
         return selected
     number_of_elements(shape)
     return selected.reshape(shape)
 
 
-def _dense(record, depth):
-    """The matrix of a sparse record; every index is checked, and none is left to code that follows it blindly."""
+def _dense(record: CscMatrix | CsrMatrix, depth: int) -> np.ndarray:
+    """The matrix of a sparse record; every index is checked here."""
     state = record.state
     shape = state.get('_shape', state.get('shape'))
     number_of_elements(shape)
-    data, indices, starts = (to_array(state[name], depth + 1) for name in ('data', 'indices', 'indptr'))
-    lines, length = reversed(shape) if isinstance(record, CscMatrix) else shape
+    data = to_array(state['data'], depth + 1)
+    indices = to_array(state['indices'], depth + 1)
+    starts = to_array(state['indptr'], depth + 1)
+    if isinstance(record, CscMatrix):
+        shape = reversed(shape)
+    lines, length = shape
     if {data.ndim, indices.ndim, starts.ndim} != {1} or {indices.dtype.kind, starts.dtype.kind} - {'i', 'u'}:
-        raise ValueError('a sparse matrix whose parts are no lists of numbers')
-    indices, starts = indices.astype(np.int64), starts.astype(np.int64)
+        raise ValueError('a sparse matrix whose parts are not lists of numbers')
+    starts = starts.astype(np.int64)
     counts = np.diff(starts)
     if len(counts) != lines or starts[0] != 0 or (counts < 0).any() or starts[-1] > min(len(indices), len(data)):
         raise ValueError('a sparse matrix whose parts do not fit together')
-    indices, data = indices[:starts[-1]], data[:starts[-1]]
-    if ((indices < 0) | (indices >= length)).any():
+    columns = indices[:starts[-1]].astype(np.int64)
+    if ((columns < 0) | (columns >= length)).any():
         raise ValueError('a sparse matrix with elements outside of it')
     dense = np.zeros((lines, length), data.dtype)
-    np.add.at(dense, (np.repeat(np.arange(lines), counts), indices), data)
-    return np.ascontiguousarray(dense.T if isinstance(record, CscMatrix) else dense)
+    rows = np.repeat(np.arange(lines), counts)
+    np.add.at(dense, (rows, columns), data[:starts[-1]])
+    if isinstance(record, CscMatrix):
+        dense = dense.T
+    return np.ascontiguousarray(dense)

@@ -6,6 +6,8 @@ code. The instructions, their number and the dictionary keys are limited too, so
 error and not with all the memory.
 """
 import pickle
+from collections.abc import Callable
+from typing import Any
 
 from common.files.records import Array, Buffer, Chumpy, CscMatrix, CsrMatrix, Dtype, Encoded, Record, Select
 
@@ -16,23 +18,27 @@ class NumpyArrayType:
     """Stands in for the class numpy.ndarray, which is an argument in every pickled array."""
 
 
-def _new_record(cls, base, _):
+def _new_record(cls: Any, base: Any, _: Any) -> Record:
     """copy_reg._reconstructor: how protocols 0 and 1 make an object."""
     if not (isinstance(cls, type) and issubclass(cls, Record)) or base is not object:
         raise pickle.UnpicklingError('unexpected use of copy_reg._reconstructor')
     return cls()
 
 
-def _no_set(*_):
+def _no_set(*_: Any) -> None:
     """Sets are bookkeeping of chumpy that nobody reads."""
-    return None
 
 
-def _allowed_globals():
+def _allowed_globals() -> dict[tuple[str, str], Any]:
     """{(module, name): stand-in} under the names of Python 2 and 3, of old and new NumPy and SciPy."""
-    allowed = {
-        ('numpy', 'ndarray'): NumpyArrayType, ('numpy', 'dtype'): Dtype, ('_codecs', 'encode'): Encoded,
-        ('chumpy', 'Ch'): Chumpy, ('chumpy.ch', 'Ch'): Chumpy, ('chumpy.reordering', 'Select'): Select}
+    allowed: dict[tuple[str, str], Any] = {
+        ('numpy', 'ndarray'): NumpyArrayType,
+        ('numpy', 'dtype'): Dtype,
+        ('_codecs', 'encode'): Encoded,
+        ('chumpy', 'Ch'): Chumpy,
+        ('chumpy.ch', 'Ch'): Chumpy,
+        ('chumpy.reordering', 'Select'): Select,
+    }
     for module in ('numpy.core', 'numpy._core'):
         allowed[f'{module}.multiarray', '_reconstruct'] = Array
         allowed[f'{module}.multiarray', 'scalar'] = Record
@@ -55,7 +61,7 @@ class Instructions(dict):
     """The instructions that may be used (code -> method), and how many more of them."""
     left = MAX_INSTRUCTIONS
 
-    def __getitem__(self, code):
+    def __getitem__(self, code: int) -> Callable[..., None]:
         self.left -= 1
         if self.left < 0:
             raise pickle.UnpicklingError(f'more than {MAX_INSTRUCTIONS} instructions')
@@ -70,54 +76,68 @@ class SafeUnpickler(pickle._Unpickler):
     Derived from the unpickler in Python, not the one in C: its instructions can be replaced, and a forged length or
     index does not make it reserve memory that the file cannot fill.
     """
-    def __init__(self, file):
-        super().__init__(file, encoding='latin1')
-        self.dispatch = Instructions(self.allowed)
+    # attributes of the base class that its type stub leaves out
+    stack: list[Any]
+    append: Callable[[Any], None]
+    pop_mark: Callable[[], list[Any]]
+    read: Callable[[int], bytes]
 
-    def find_class(self, module, name):
+    def __init__(self, file: Any) -> None:
+        super().__init__(file, encoding='latin1')
+        self.dispatch = Instructions(self.allowed)  # type: ignore[misc]  # one for each file: it counts
+
+    def find_class(self, module: str, name: str) -> Any:
+        """The stand-in for a class or function that the file names. UnpicklingError: it has no business there."""
         try:
             return ALLOWED_GLOBALS[module, name]
         except KeyError:
             raise pickle.UnpicklingError(f'it asks for {module}.{name}, which no body model needs') from None
 
-    def build(self):
+    def _build(self) -> None:
         state = self.stack.pop()
         if not isinstance(self.stack[-1], Record):
             raise pickle.UnpicklingError('it changes something that is not an array')
         self.stack[-1].state = state
 
-    def set_items(self, items):
+    def _add_items(self, items: list[Any]) -> None:
         for key, value in zip(items[::2], items[1::2], strict=True):
             if not isinstance(key, str | int):   # to hash deeply nested tuples can take forever
                 raise pickle.UnpicklingError('a dictionary key that is neither a name nor a number')
             self.stack[-1][key] = value
 
-    def set_item(self):
-        value, key = self.stack.pop(), self.stack.pop()
-        self.set_items([key, value])
+    def _set_item(self) -> None:
+        value = self.stack.pop()
+        key = self.stack.pop()
+        self._add_items([key, value])
 
-    def set_items_to_mark(self):
-        self.set_items(self.pop_mark())
+    def _set_items(self) -> None:
+        self._add_items(self.pop_mark())
 
-    def dictionary(self):
+    def _dictionary(self) -> None:
         items = self.pop_mark()
         self.append({})
-        self.set_items(items)
+        self._add_items(items)
 
-    def empty_set(self):
-        self.append(_no_set())
+    def _empty_set(self) -> None:
+        self.append(None)
 
-    def add_to_set(self):
+    def _add_to_set(self) -> None:
         self.pop_mark()
 
-    def byte_array(self):
-        self.append(self.read(int.from_bytes(self.read(8), 'little')))
+    def _byte_array(self) -> None:
+        length = int.from_bytes(self.read(8), 'little')
+        self.append(self.read(length))
 
-    allowed = dict(pickle._Unpickler.dispatch)
+    allowed: dict[int, Callable[..., None]] = dict(pickle._Unpickler.dispatch)
     for code in (pickle.PERSID, pickle.BINPERSID, pickle.EXT1, pickle.EXT2, pickle.EXT4, pickle.INST, pickle.OBJ,
                  pickle.NEWOBJ_EX, pickle.FROZENSET, pickle.NEXT_BUFFER, pickle.READONLY_BUFFER):
         del allowed[code[0]]
     allowed |= {
-        pickle.BUILD[0]: build, pickle.SETITEM[0]: set_item, pickle.SETITEMS[0]: set_items_to_mark,
-        pickle.DICT[0]: dictionary, pickle.EMPTY_SET[0]: empty_set, pickle.ADDITEMS[0]: add_to_set,
-        pickle.BYTEARRAY8[0]: byte_array}
+        pickle.BUILD[0]: _build,
+        pickle.SETITEM[0]: _set_item,
+        pickle.SETITEMS[0]: _set_items,
+        pickle.DICT[0]: _dictionary,
+        pickle.EMPTY_SET[0]: _empty_set,
+        pickle.ADDITEMS[0]: _add_to_set,
+        pickle.BYTEARRAY8[0]: _byte_array,
+    }

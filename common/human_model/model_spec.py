@@ -17,10 +17,16 @@ ARRAY_NAMES = ('v_template', 'f', 'shapedirs', 'posedirs', 'J_regressor', 'weigh
 class ModelSpec:
     """What tells the official file of a body model from others, and what to say if it is missing.
 
-    title, folder: its name, and the folder of this name in human_model_dir that is searched too.
-    stems: {gender: file names without the ending}, the first found is taken. urls: {gender: where to register}.
-    purpose: what the model is for, for the message. parents: (K,) parent of each joint, -1 for the root.
-    has_mean_pose: the file holds a mean pose that every pose is relative to.
+    Attributes:
+        title: Name of the model.
+        folder: Folder in human_model_dir that is searched too.
+        stems: {gender: file names without the ending}; the first that exists is taken.
+        urls: {gender: where to register}.
+        purpose: What the model is for, for the message.
+        vertex_num: V.
+        face_num: F.
+        parents: (K,) parent of each joint, -1 for the root.
+        has_mean_pose: The file holds a mean pose that every pose is relative to.
     """
     title: str
     folder: str
@@ -37,9 +43,15 @@ class ModelSpec:
 class BodyArrays:
     """The constants of a body model with V vertices, F faces and K joints; lengths in metres.
 
-    v_template (V, 3), faces (F, 3) int64, shapedirs (V, 3, 10), posedirs ((K-1)*9, V*3), or ((K-1)*9, 3) zeros for a
-    model without pose-dependent shape, joint_regressor (K, V), weights (V, K) skinning weights, parents (K,) int64,
-    pose_mean (K*3,) radians. All but faces and parents are float32.
+    Attributes:
+        v_template: (V, 3) float32, the mean shape at rest.
+        faces: (F, 3) int64 vertex indices.
+        shapedirs: (V, 3, 10) float32, the basis of shapes.
+        posedirs: ((K-1)*9, V*3) float32, or ((K-1)*9, 3) zeros for a model without pose-dependent shape.
+        joint_regressor: (K, V) float32.
+        weights: (V, K) float32 skinning weights.
+        parents: (K,) int64.
+        pose_mean: (K*3,) float32, radians.
     """
     v_template: np.ndarray
     faces: np.ndarray
@@ -52,9 +64,10 @@ class BodyArrays:
 
 
 def find_model_file(spec: ModelSpec, model_dir: Path, gender: str) -> Path:
-    """The file of a model: .pkl or .npz, in model_dir or its sub-folder, upper and lower case alike.
+    """Find the file of a model: .pkl or .npz, in model_dir or its sub-folder, upper and lower case alike.
 
-    Raises UserError with every name tried, the purpose of the model and where to register for it.
+    Raises:
+        UserError: It is missing; the message has every name tried, what the model is for and where to register.
     """
     if gender not in spec.stems:
         raise UserError(f'{spec.title} has no {gender!r} model; there is {", ".join(spec.stems)}')
@@ -65,23 +78,27 @@ def find_model_file(spec: ModelSpec, model_dir: Path, gender: str) -> Path:
             path = present.get(name.lower())
             if path is not None and path.is_file():
                 return path
-    which = spec.title if len(spec.stems) == 1 else f'{gender} {spec.title}'
+    which = spec.title
+    if len(spec.stems) > 1:
+        which = f'{gender} {spec.title}'
     raise UserError(
         f'the {which} model ({spec.purpose}) is missing: get {names[0]} from {spec.urls[gender]} and put it into '
         f'{model_dir} (human_model_dir) or {model_dir / spec.folder}; other names it may have: {", ".join(names[1:])}')
 
 
-def _files_in(folder):
+def _files_in(folder: Path) -> dict[str, Path]:
     """{name in small letters: path} of a folder; empty where there is none. UserError: it cannot be listed."""
     try:
-        return {path.name.lower(): path for path in sorted(folder.iterdir())} if folder.is_dir() else {}
+        if not folder.is_dir():
+            return {}
+        return {path.name.lower(): path for path in sorted(folder.iterdir())}
     except OSError as error:
         raise UserError(f'{folder}, the folder of the body models, cannot be read ({error.strerror}): see to its '
                         'permissions') from error
 
 
 def load_model_file(spec: ModelSpec, path: Path) -> BodyArrays:
-    """Read and check an official file. Raises UserError if it is damaged or belongs to another model."""
+    """Read and check an official file. UserError: it is damaged or belongs to another model."""
     arrays = read_arrays(path, ARRAY_NAMES)
     _check(spec, path, arrays)
     pose_mean = np.zeros(len(spec.parents) * 3, np.float32)
@@ -98,16 +115,20 @@ def load_model_file(spec: ModelSpec, path: Path) -> BodyArrays:
         pose_mean=pose_mean)
 
 
-def _check(spec, path, arrays):
-    def wrong(what):
-        return UserError(f'{path} is not the {spec.title} model: {what}; see {next(iter(spec.urls.values()))}')
+def _check(spec: ModelSpec, path: Path, arrays: dict[str, np.ndarray]) -> None:
+    """UserError unless the arrays are those of the model."""
+    def wrong(what: str) -> UserError:
+        url = next(iter(spec.urls.values()))
+        return UserError(f'{path} is not the {spec.title} model: {what}; see {url}')
 
     if 'v_template' not in arrays:
-        raise wrong('it has no v_template, so it is no body model at all')
-    found = len(arrays['v_template'])
-    if found != spec.vertex_num:
-        other = f' (that is {VERTEX_NUMS[found]})' if found in VERTEX_NUMS else ''
-        raise wrong(f'it has {found} vertices{other}, {spec.title} has {spec.vertex_num}')
+        raise wrong('it has no v_template, so it is not a body model')
+    vertex_num = len(arrays['v_template'])
+    if vertex_num != spec.vertex_num:
+        other = ''
+        if vertex_num in VERTEX_NUMS:
+            other = f' (that is {VERTEX_NUMS[vertex_num]})'
+        raise wrong(f'it has {vertex_num} vertices{other}, {spec.title} has {spec.vertex_num}')
     for name, shape in _expected_shapes(spec).items():
         if name not in arrays:
             raise wrong(f'it has no {name}')
@@ -124,12 +145,19 @@ def _check(spec, path, arrays):
         raise wrong('its joints are connected in another way')
 
 
-def _expected_shapes(spec):
-    vertices, joints = spec.vertex_num, len(spec.parents)
-    shapes = {
-        'v_template': (vertices, 3), 'f': (spec.face_num, 3), 'weights': (vertices, joints),
-        'J_regressor': (joints, vertices), 'kintree_table': (2, joints), 'shapedirs': (vertices, 3, None),
-        'posedirs': (vertices, 3, 9 * (joints - 1))}
+def _expected_shapes(spec: ModelSpec) -> dict[str, tuple[int | None, ...]]:
+    """{array: its shape}, None where any size will do."""
+    vertices = spec.vertex_num
+    joints = len(spec.parents)
+    shapes: dict[str, tuple[int | None, ...]] = {
+        'v_template': (vertices, 3),
+        'f': (spec.face_num, 3),
+        'weights': (vertices, joints),
+        'J_regressor': (joints, vertices),
+        'kintree_table': (2, joints),
+        'shapedirs': (vertices, 3, None),
+        'posedirs': (vertices, 3, 9 * (joints - 1)),
+    }
     if spec.has_mean_pose:
         shapes['hands_mean'] = (3 * (joints - 1),)
     return shapes

@@ -4,6 +4,7 @@ They have as many vertices, faces and joints as the originals but are other mesh
 carry their own joint regressors and surface points. How they were made: tool/open_body/build.py.
 """
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 
@@ -15,18 +16,25 @@ FOLDER = Path(__file__).resolve().parent
 REGRESSORS = ('h36m', 'coco')
 
 
-def load_open_model(name: str) -> tuple[BodyArrays, JointLayout, dict]:
-    """Constants, joint layout and data-set regressors of open_body or open_hand."""
+def load_open_model(name: str) -> tuple[BodyArrays, JointLayout, dict[str, np.ndarray]]:
+    """Constants, joint layout and data-set regressors {'h36m' | 'coco': (17, V)} of open_body or open_hand."""
     with np.load(FOLDER / f'{name}.npz', allow_pickle=False) as file:
         stored = {key: file[key] for key in file.files}
     joint_num = len(stored['J_regressor'])
-    template = mano if name == 'open_hand' else smpl
+    template: ModuleType = smpl
+    if name == 'open_hand':
+        template = mano
     points = tuple(int(vertex) for vertex in stored['surface_points'])
     layout = JointLayout(template.LAYOUT.joint_set, template.LAYOUT.order, points, points)
     pose_mean = np.zeros(joint_num * 3, np.float32)
     pose_mean[3:] = stored.get('hands_mean', 0)
     arrays = BodyArrays(
-        v_template=stored['v_template'], faces=stored['f'].astype(np.int64), shapedirs=stored['shapedirs'],
-        posedirs=np.zeros((9 * (joint_num - 1), 3), np.float32), joint_regressor=stored['J_regressor'],
-        weights=stored['weights'], parents=np.array(template.PARENTS), pose_mean=pose_mean)
+        v_template=stored['v_template'],
+        faces=stored['f'].astype(np.int64),
+        shapedirs=stored['shapedirs'],
+        posedirs=np.zeros((9 * (joint_num - 1), 3), np.float32),
+        joint_regressor=stored['J_regressor'],
+        weights=stored['weights'],
+        parents=np.array(template.PARENTS),
+        pose_mean=pose_mean)
     return arrays, layout, {key: stored[key] for key in REGRESSORS if key in stored}

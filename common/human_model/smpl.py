@@ -5,16 +5,23 @@ from common.utils.joint_set import SMPL
 
 PARENTS = (-1, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 12, 13, 14, 16, 17, 18, 19, 20, 21)
 FACE_POINTS = (331, 2802, 6262, 3489, 3990)   # nose, left eye, right eye, left ear, right ear
+LETTERS = {'neutral': 'neutral', 'male': 'm', 'female': 'f'}   # genders in the names of the official files
+
+
+def _stems(gender: str, letter: str) -> tuple[str, ...]:
+    name = f'basicModel_{letter}_lbs_10_207_0'
+    return f'{name}_v1.0.0', f'{name}_v1.1.0', f'SMPL_{gender.upper()}'
+
 
 SPEC = ModelSpec(
     title='SMPL',
     folder='smpl',
-    stems={
-        gender: (f'basicModel_{letter}_lbs_10_207_0_v1.0.0', f'basicModel_{letter}_lbs_10_207_0_v1.1.0',
-                 f'SMPL_{gender.upper()}')
-        for gender, letter in (('neutral', 'neutral'), ('male', 'm'), ('female', 'f'))},
-    urls={'neutral': 'https://smplify.is.tue.mpg.de (or https://smpl.is.tue.mpg.de, version 1.1.0)',
-          'male': 'https://smpl.is.tue.mpg.de', 'female': 'https://smpl.is.tue.mpg.de'},
+    stems={gender: _stems(gender, letter) for gender, letter in LETTERS.items()},
+    urls={
+        'neutral': 'https://smplify.is.tue.mpg.de (or https://smpl.is.tue.mpg.de, version 1.1.0)',
+        'male': 'https://smpl.is.tue.mpg.de',
+        'female': 'https://smpl.is.tue.mpg.de',
+    },
     purpose='the body that Human3.6M, MuCo, MS COCO and 3DPW are used with',
     vertex_num=6890,
     face_num=13776,

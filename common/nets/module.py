@@ -1,6 +1,6 @@
 """The parts between the backbones: the joint-to-feature bridge (Pose2Feat) and the SMPL / MANO parameter regressor."""
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from common.nets.layer import make_linear_layers
@@ -16,17 +16,23 @@ class Pose2Feat(nn.Module):
     the same numbers up to rounding, some 60 times fewer products. `conv` keeps the published names and shapes.
 
     Args:
-        joint_num: joints J. hm_shape: (depth, height, width) lixels. sigma: lixels.
-        channels: of the stem feature and of the output.
+        joint_num: Joints J.
+        hm_shape: (depth, height, width) lixels.
+        sigma: Lixels.
+        channels: C, of the stem feature and of the output.
     """
 
-    def __init__(self, joint_num, hm_shape=(64, 64, 64), sigma=2.5, channels=64):
+    def __init__(self, joint_num: int, hm_shape: tuple[int, int, int] = (64, 64, 64), sigma: float = 2.5,
+                 channels: int = 64) -> None:
         super().__init__()
-        self.joint_num, self.hm_shape, self.sigma, self.channels = joint_num, tuple(hm_shape), sigma, channels
+        self.joint_num = joint_num
+        self.hm_shape = tuple(hm_shape)
+        self.sigma = sigma
+        self.channels = channels
         conv = nn.Conv2d(channels + joint_num * hm_shape[0], channels, 3, padding=1)
         self.conv = nn.Sequential(conv, nn.BatchNorm2d(channels), nn.ReLU(inplace=True))
 
-    def gaussian_conv(self, coord, weight):
+    def gaussian_conv(self, coord: Tensor, weight: Tensor) -> Tensor:
         """The convolution's share of the Gaussian volumes.
 
         Args:
@@ -35,42 +41,58 @@ class Pose2Feat(nn.Module):
         Returns:
             (B, C, height, width), channels_last in memory.
         """
-        (depth, height, width), joints, out = self.hm_shape, self.joint_num, weight.shape[0]
-        gx, gy, gz = (gaussian_1d(coord[:, :, i], n, self.sigma) for i, n in enumerate((width, height, depth)))
+        depth, height, width = self.hm_shape
+        joints = self.joint_num
+        out = weight.shape[0]
+        gx = gaussian_1d(coord[:, :, 0], width, self.sigma)
+        gy = gaussian_1d(coord[:, :, 1], height, self.sigma)
+        gz = gaussian_1d(coord[:, :, 2], depth, self.sigma)
         # sum over depth, one (B, D) x (D, 9 C) product per joint: taps (u along y, v along x) of each sample's kernel
         kernel = weight.view(out, joints, depth, 3, 3).permute(1, 2, 3, 4, 0).reshape(joints, depth, -1)
-        kernel = torch.bmm(gz.transpose(0, 1), kernel).view(joints, -1, 3, 3, out).transpose(0, 1)  # (B, J, u, v, C)
-        taps_x = F.pad(gx, (1, 1)).unfold(2, 3, 1).reshape(-1, width, 3)  # gx(x + v - 1), zero outside
+        kernel = torch.bmm(gz.transpose(0, 1), kernel)
+        kernel = kernel.view(joints, -1, 3, 3, out).transpose(0, 1)  # (B, J, u, v, C)
+        taps_x = F.pad(gx, (1, 1)).unfold(2, 3, 1)  # gx(x + v - 1), zero outside: (B, J, width, v)
+        taps_x = taps_x.reshape(-1, width, 3)
         taps_y = F.pad(gy, (1, 1)).unfold(2, 3, 1)  # gy(y + u - 1): (B, J, height, u)
-        total = None
+        parts = []
         for u in range(3):
             rows = torch.bmm(taps_x, kernel[:, :, u].reshape(-1, 3, out)).view(-1, joints, width * out)
-            part = torch.bmm(taps_y[..., u].transpose(1, 2), rows)
-            total = part if total is None else total + part
+            parts.append(torch.bmm(taps_y[..., u].transpose(1, 2), rows))
+        total = parts[0] + parts[1] + parts[2]
         return total.view(-1, height, width, out).permute(0, 3, 1, 2)
 
-    def forward(self, img_feat, joint_coord):
-        """(B, C, H, W) stem feature, (B, J, 3) joints in lixels, taken as constants -> (B, C, H, W) for the mesh."""
+    def forward(self, img_feat: Tensor, joint_coord: Tensor) -> Tensor:
+        """The feature map for the mesh.
+
+        Args:
+            img_feat: (B, C, H, W) stem feature.
+            joint_coord: (B, J, 3) joints in lixels, taken as constants.
+        Returns:
+            (B, C, H, W).
+        """
         conv, norm, act = self.conv
-        stem_weight, joint_weight = conv.weight.split([self.channels, conv.weight.shape[1] - self.channels], 1)
-        image = F.conv2d(img_feat, stem_weight, conv.bias, padding=1)
-        return act(norm(image + self.gaussian_conv(joint_coord.detach(), joint_weight)))
+        assert isinstance(conv, nn.Conv2d)
+        stem_weight = conv.weight[:, :self.channels]
+        joint_weight = conv.weight[:, self.channels:]
+        stem = F.conv2d(img_feat, stem_weight, conv.bias, padding=1)
+        return act(norm(stem + self.gaussian_conv(joint_coord.detach(), joint_weight)))
 
 
 class ParamRegressor(nn.Module):
     """Body-model parameters from the joints of the predicted lixel mesh (paper, section 5).
 
     Args:
-        joint_num: joints J of the input; kinematic_joint_num: rotations K to predict (24 SMPL, 16 MANO).
+        joint_num: Joints J of the input.
+        kinematic_joint_num: Rotations K to predict (24 SMPL, 16 MANO).
     """
 
-    def __init__(self, joint_num, kinematic_joint_num):
+    def __init__(self, joint_num: int, kinematic_joint_num: int) -> None:
         super().__init__()
         self.fc = make_linear_layers([joint_num * 3, 1024, 512])
         self.fc_pose = make_linear_layers([512, kinematic_joint_num * 6], norm=False)
         self.fc_shape = make_linear_layers([512, 10], norm=False)
 
-    def forward(self, joint_img):
+    def forward(self, joint_img: Tensor) -> tuple[Tensor, Tensor]:
         """(B, J, 3) joints in lixels -> pose (B, K * 3) axis-angle in radians, shape (B, 10)."""
         x = self.fc(joint_img.flatten(1))
         rot6d = self.fc_pose(x).view(-1, 3, 2)

@@ -8,9 +8,13 @@ import numpy as np
 class JointSet:
     """A named, ordered list of joints.
 
-    joints_name: the J names in order. flip_pairs: index pairs (left, right) that change places when the picture is
-    mirrored. skeleton: index pairs joined by a bone, for drawing. root: name of the joint that depths are relative
-    to. eval_joints: indices of the joints that count in the metrics; None means all of them.
+    Attributes:
+        name: Of the set.
+        joints_name: The J names in order.
+        flip_pairs: Index pairs (left, right) that change places when the image is mirrored.
+        skeleton: Index pairs joined by a bone, for drawing.
+        root: Name of the joint that depths are relative to.
+        eval_joints: Indices of the joints that count in the metrics; None means all of them.
     """
     name: str
     joints_name: tuple[str, ...]
@@ -21,33 +25,44 @@ class JointSet:
 
     @property
     def joint_num(self) -> int:
+        """J."""
         return len(self.joints_name)
 
     @property
     def root_idx(self) -> int:
+        """Row of the root joint."""
         return self.joints_name.index(self.root)
 
     def index(self, joint_name: str) -> int:
-        """Row of a joint. Raises ValueError for a name the set lacks."""
+        """Row of a joint. ValueError for a name that the set lacks."""
         return self.joints_name.index(joint_name)
 
     def flip_order(self) -> np.ndarray:
         """(J,) indices with every left and right joint exchanged: `joints[set.flip_order()]` after a mirror flip."""
         order = np.arange(self.joint_num)
         for left, right in self.flip_pairs:
-            order[left], order[right] = right, left
+            order[left] = right
+            order[right] = left
         return order
 
 
 def convert_joints(values: np.ndarray, source: JointSet, target: JointSet) -> np.ndarray:
     """Reorder rows from one joint set to another by name.
 
-    values: (J_source, ...) one row per joint of `source`. Returns (J_target, ...) of the same type; the rows of
-    joints that `source` lacks are zero. Apply it to the validity as well: those joints then come out invalid.
+    Convert the validity as well: the joints that `source` lacks then come out invalid.
+
+    Args:
+        values: (J_source, ...) one row per joint of `source`.
+        source: The joint set of the rows.
+        target: The joint set of the result.
+    Returns:
+        (J_target, ...) of the same type, zero in the rows of joints that `source` lacks.
+    Raises:
+        ValueError: `values` has another number of rows than `source` has joints.
     """
     if len(values) != source.joint_num:
         raise ValueError(f'{source.name} has {source.joint_num} joints, the array has {len(values)} rows')
-    result = np.zeros((target.joint_num,) + values.shape[1:], dtype=values.dtype)
+    result = np.zeros((target.joint_num, *values.shape[1:]), dtype=values.dtype)
     for row, joint_name in enumerate(target.joints_name):
         if joint_name in source.joints_name:
             result[row] = values[source.index(joint_name)]
@@ -73,10 +88,12 @@ SMPL = JointSet(
 # Wrist and, per finger, the chain from the palm to the tip. A hand has no left and right half.
 MANO = JointSet(
     name='MANO',
-    joints_name=('Wrist',) + tuple(
-        f'{finger}_{i}' for finger in ('Thumb', 'Index', 'Middle', 'Ring', 'Pinky') for i in (1, 2, 3, 4)),
-    skeleton=tuple(
-        bone for first in (1, 5, 9, 13, 17)
-        for bone in ((0, first), (first, first + 1), (first + 1, first + 2), (first + 2, first + 3))),
+    joints_name=(
+        'Wrist', 'Thumb_1', 'Thumb_2', 'Thumb_3', 'Thumb_4', 'Index_1', 'Index_2', 'Index_3', 'Index_4', 'Middle_1',
+        'Middle_2', 'Middle_3', 'Middle_4', 'Ring_1', 'Ring_2', 'Ring_3', 'Ring_4', 'Pinky_1', 'Pinky_2', 'Pinky_3',
+        'Pinky_4'),
+    skeleton=(
+        (0, 1), (1, 2), (2, 3), (3, 4), (0, 5), (5, 6), (6, 7), (7, 8), (0, 9), (9, 10), (10, 11), (11, 12), (0, 13),
+        (13, 14), (14, 15), (15, 16), (0, 17), (17, 18), (18, 19), (19, 20)),
     root='Wrist',
 )

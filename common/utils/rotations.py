@@ -1,17 +1,18 @@
 """Rotation representations in torch: 6-D, matrices, axis-angle; exact at 180 degrees, finite gradients everywhere."""
 import torch
+from torch import Tensor
 from torch.nn import functional as F
 
 
-def rot6d_to_matrix(x):
+def rot6d_to_matrix(x: Tensor) -> Tensor:
     """6-D rotations (N, 3, 2), two columns each, -> matrices (N, 3, 3) by Gram-Schmidt (Zhou et al., CVPR 2019)."""
-    a1, a2 = x[..., 0], x[..., 1]
+    a1, a2 = x.unbind(-1)
     b1 = F.normalize(a1, dim=-1)
     b2 = F.normalize(a2 - (b1 * a2).sum(-1, keepdim=True) * b1, dim=-1)
     return torch.stack([b1, b2, torch.linalg.cross(b1, b2)], -1)
 
 
-def matrix_to_quaternion(m):
+def matrix_to_quaternion(m: Tensor) -> Tensor:
     """Rotation matrices (..., 3, 3) -> unit quaternions (..., 4), w x y z, w >= 0.
 
     The outer product q q^T is linear in the matrix; its row with the largest diagonal, normalised, is q: no square root
@@ -29,10 +30,11 @@ def matrix_to_quaternion(m):
     return torch.where(q[..., :1] < 0, -q, q)
 
 
-def matrix_to_axis_angle(m):
+def matrix_to_axis_angle(m: Tensor) -> Tensor:
     """Rotation matrices (..., 3, 3) -> axis-angle vectors (..., 3) in radians, of length 0 .. pi."""
     q = matrix_to_quaternion(m)
-    w, v = q[..., :1], q[..., 1:]
+    w = q[..., :1]
+    v = q[..., 1:]
     sine2 = (v * v).sum(-1, keepdim=True)
     tiny = sine2 < 1e-12
     sine = torch.where(tiny, 1, sine2).sqrt()

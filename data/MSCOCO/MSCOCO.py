@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from data.joint_set import COCO
+from data.joint_set import COCO, add_pelvis
 from data.mesh_dataset import MeshDataset
 from data.records import CocoFile, Record, read_record
 from data.sample import Camera, Sample
@@ -88,5 +88,4 @@ def with_pelvis(keypoints: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     joint_img = keypoints[:, :2]
     joint_valid = np.float32(keypoints[:, 2:] > 0)
     hips = [COCO.index('L_Hip'), COCO.index('R_Hip')]
-    return (np.concatenate([joint_img, joint_img[hips].mean(0, keepdims=True)]),
-            np.concatenate([joint_valid, joint_valid[hips].prod(0, keepdims=True)]))
+    return (add_pelvis(joint_img), np.concatenate([joint_valid, joint_valid[hips].prod(0, keepdims=True)]))

@@ -5,9 +5,9 @@ pose, about axes taken from the rest joints: flexion towards the palm, spread in
 """
 import numpy as np
 
+from common.human_model.mano import PARENTS
 from data.Synthetic.pose import clipped_normal, forward_kinematics, rotation_about, segment_distance, unit
 
-PARENTS = np.array([-1, 0, 1, 2, 0, 4, 5, 0, 7, 8, 0, 10, 11, 0, 13, 14])
 INDEX, MIDDLE, PINKY, RING, THUMB = 1, 4, 7, 10, 13  # first of the three joints of each finger
 MAX_TRIES = 20
 # gesture: (weight, curl of thumb, index, middle, ring, pinky), each a range within 0 straight .. 1 fist

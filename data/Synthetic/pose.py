@@ -7,7 +7,8 @@ other is drawn again. Body frame: x to the person's left, y up, z to the front.
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-PARENTS = np.array([-1, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 12, 13, 14, 16, 17, 18, 19, 20, 21])
+from common.human_model.smpl import PARENTS
+
 MAX_TRIES = 30
 
 # attitude: (weight, elevation from hanging, azimuth 0 side / 90 front / -90 back, inward twist, elbow flexion)

@@ -4,7 +4,6 @@ A store is a folder of `pictures.bin` (JPEG files end to end), `ends.npy` (where
 (a row of floats per picture) and `key.json` (the settings it was made with). It appears complete or not at all.
 """
 import errno
-import fcntl
 import hashlib
 import json
 import os
@@ -19,6 +18,7 @@ from torch.utils.data import DataLoader, Dataset
 from tqdm import tqdm
 
 from common.errors import UserError
+from common.files.lock import file_lock
 
 JPEG_QUALITY = 95
 BUILD = '.making-'  # in the names of folders of stores that are not finished
@@ -87,8 +87,7 @@ def open_store(root, key, draw, processes=0, title='pictures'):
     folder = Path(root) / hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with open(f'{folder}.lock', 'w') as lock:  # of several processes one makes it, the others wait
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with file_lock(f'{folder}.lock'):  # of several processes one makes it, the others wait
             try:
                 return PictureStore(folder, key)
             except ValueError:

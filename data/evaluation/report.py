@@ -2,10 +2,9 @@
 import json
 from pathlib import Path
 
-import cv2
 import numpy as np
 
-from common.errors import UserError
+from common.files.images import write_image
 from common.files.whole import write_text
 from common.utils.vis import draw_meshes
 
@@ -52,7 +51,4 @@ def save_result(output_dir, name, content):
 
 def save_overlay(path, img, mesh, face, camera):
     """Write a picture (H, W, 3) RGB with a mesh (V, 3), metres in camera space, drawn over it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    drawn = draw_meshes(img, [mesh], face, camera.focal, camera.princpt)
-    if not cv2.imwrite(str(path), cv2.cvtColor(drawn, cv2.COLOR_RGB2BGR)):
-        raise UserError(f'cannot write {path}: is the disk full?')
+    write_image(path, draw_meshes(img, [mesh], face, camera.focal, camera.princpt))

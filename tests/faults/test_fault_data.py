@@ -138,7 +138,7 @@ def test_body_model(ending, fault, tmp_path):
     absent = fault in ('missing', 'folder')
     says(str(error.value), f'is missing: get MANO_RIGHT.pkl from https://.* and put it into {tmp_path}' if absent else
          'cannot be read .Permission denied.: see to its permissions' if fault == 'no permission' else
-         'has no v_template, so it is no body model at all; see https://' if fault == 'zip' else
+         'has no v_template, so it is not a body model; see https://' if fault == 'zip' else
          'cannot be read as a body model: .*; download the file again')
     assert '\n' not in str(error.value) and (absent or str(file) in str(error.value))
 

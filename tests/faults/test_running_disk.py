@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from common import base
-from common.errors import REFUSALS, UserError, run_main
+from common.errors import REMEDIES, UserError, run_main
 from common.files.whole import whole_file, write_text
 from common.snapshot import checkpoint
 from common.train import saver
@@ -164,11 +164,11 @@ def test_an_output_folder_that_is_a_file(tmp_path):
 def test_an_overlay_that_finds_no_room(tmp_path):
     camera, triangle = Camera(np.full(2, 50.), np.full(2, 32.)), np.array([[-.1, 0, 1], [.1, 0, 1], [0, .1, 1.]])
     img = np.random.default_rng(0).integers(0, 255, (64, 64, 3), np.uint8)
-    with file_limit(100), pytest.raises(UserError, match='cannot write .*a.jpg: is the disk full'):
+    with file_limit(100), pytest.raises(UserError, match='cannot write .*a.jpg: File too large'):
         save_overlay(tmp_path / 'a.jpg', img, triangle.astype(np.float32), np.array([[0, 1, 2]]), camera)
 
 
-@pytest.mark.parametrize('number', REFUSALS)
+@pytest.mark.parametrize('number', REMEDIES)
 def test_what_the_machine_refuses_is_one_line(capsys, number):
     def main():
         raise OSError(number, os.strerror(number), 'some/file')
@@ -176,7 +176,7 @@ def test_what_the_machine_refuses_is_one_line(capsys, number):
     with pytest.raises(SystemExit) as end:
         run_main(main)
     assert end.value.code == 2
-    assert capsys.readouterr().err == f'error: some/file: {os.strerror(number)}: {REFUSALS[number]}\n'
+    assert capsys.readouterr().err == f'error: some/file: {os.strerror(number)}: {REMEDIES[number]}\n'
 
 
 def test_other_errors_of_the_system_keep_their_traceback():

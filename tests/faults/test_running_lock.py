@@ -48,7 +48,7 @@ def test_a_drive_without_locks_is_used_without(tmp_path, monkeypatch):
     def refuse(*args):
         raise OSError(errno.ENOLCK, 'No locks available')
 
-    monkeypatch.setattr(fcntl, 'lockf', refuse)
+    monkeypatch.setattr(fcntl, 'flock', refuse)
     use_random_data(monkeypatch)
     (tmp_path / 'model_dump').mkdir()
     (tmp_path / 'model_dump' / 'snapshot_0.pth.tar.1.tmp').touch()
@@ -61,6 +61,6 @@ def test_any_other_refusal_counts_as_taken(tmp_path, monkeypatch):
     def refuse(*args):
         raise OSError(errno.EACCES, 'Permission denied')  # what some systems say for "taken"
 
-    monkeypatch.setattr(fcntl, 'lockf', refuse)
+    monkeypatch.setattr(fcntl, 'flock', refuse)
     with pytest.raises(UserError, match='is in use by another training: it does not say which; wait'):
         FolderLock(tmp_path)

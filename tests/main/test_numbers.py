@@ -11,7 +11,7 @@ from torch import nn
 
 from common import metrics
 from common.human_model import get_human_model
-from common.nets.lixel import soft_argmax
+from common.nets.lixel import soft_argmax_with_log_prob
 from common.nets.loss import MeshLoss, heatmap_loss, masked_l1
 from common.train.loop import TrainLoop
 from common.utils.preprocessing import process_bbox
@@ -99,7 +99,7 @@ def test_logits_that_overflow_fp16_leave_the_other_samples_alone():
     found = []
     for logits in (good, spoilt):
         logits.requires_grad_()
-        coord, logp = soft_argmax(logits, log_prob=True)
+        coord, logp = soft_argmax_with_log_prob(logits)
         target = torch.full_like(coord, 4)
         loss = masked_l1(coord, target, torch.ones_like(coord)) - logp.mean((1, 2))
         loss.sum().backward()

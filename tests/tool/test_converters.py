@@ -9,6 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from common.errors import UserError
+from common.files.images import write_image
 from common.human_model import get_human_model
 from tests.raw_releases import (
     load_converted,
@@ -20,7 +21,7 @@ from tests.raw_releases import (
     write_python2_pickle,
 )
 from tool.files import json_list
-from tool.files.write import write_image, write_json
+from tool.files.write import write_json
 
 pw3d = importlib.import_module('tool.3DPW.convert')
 

@@ -25,12 +25,13 @@ if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[2] / 'main' / 'init_path.py'))
 
 from common.errors import UserError, run_main
+from common.files.images import write_image
 from common.human_model import HumanModel, get_human_model
 from common.utils.joint_set import SMPL
 from common.utils.transforms import cam2pixel, flip_pose
 from tool.convert.fits import move_fits, move_points, rigid_motion, run_body, tight_box
 from tool.convert.parser import make_parser
-from tool.files.write import numbers, write_image, write_json
+from tool.files.write import numbers, write_json
 
 SPLITS = {'train': 'train', 'val': 'validation', 'test': 'test'}
 WIDTH = 320  # pixels

@@ -3,13 +3,13 @@ from pathlib import Path
 
 import numpy as np
 
+from common.files.images import write_image
 from common.human_model import HumanModel
 from common.utils.preprocessing import crop_affine
-from common.utils.render import overlay_mesh
+from common.utils.vis import draw_meshes
 from data.mesh_dataset import MeshDataset
 from data.sample import Sample
 from data.target import PlacedFit, fit_error, has_joints, place_fit
-from tool.files.write import write_image
 
 INDENT = ' ' * 11  # of lines below a row of the table
 
@@ -36,7 +36,7 @@ def draw_fits(dataset: MeshDataset, count: int, folder: Path) -> None:
         except (OSError, ValueError) as problem:
             print(f'{INDENT}{problem}')
             continue
-        drawn = overlay_mesh(image, placed.vertices, body.face, placed.camera.focal, placed.camera.princpt)
+        drawn = draw_meshes(image, [placed.vertices], body.face, placed.camera.focal, placed.camera.princpt)
         path = folder / f'fit_{dataset.name}_{dataset.split}_{sample.ann_id}.jpg'
         write_image(path, drawn)
         error, text = joint_error(dataset, sample, placed, body)

@@ -8,14 +8,14 @@ import cv2
 import numpy as np
 import torch
 
+from common.files.images import write_image
 from common.utils.joint_set import JointSet
 from common.utils.preprocessing import process_bbox
 from common.utils.transforms import cam2pixel
-from data.joint_set import COCO, HUMAN36M
+from data.joint_set import COCO, HUMAN36M, add_pelvis
 from data.mesh_dataset import MeshDataset
 from data.sample import Camera, Fit, Sample
 from main.config import Config
-from tool.files.write import write_image
 
 BODY_DISTANCE = 5.  # of a person from the camera, metres
 HAND_DISTANCE = .6
@@ -91,9 +91,8 @@ class Imitation(MeshDataset):
         if self.joint_set is None:
             return None, None
         joints = self.regressor('h36m' if self.joint_set is HUMAN36M else 'coco') @ vertices
-        if self.joint_set is COCO:  # the pelvis is the middle of the hips
-            hips = [COCO.index('L_Hip'), COCO.index('R_Hip')]
-            joints = np.concatenate([joints, joints[hips].mean(0, keepdims=True)])
+        if self.joint_set is COCO:
+            joints = add_pelvis(joints)
         pixels = cam2pixel(joints, camera.focal, camera.princpt)[:, :2]
         return pixels, joints if self.has_3d else None
 

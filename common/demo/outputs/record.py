@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from common.demo.npz_file import write_npz
 from common.demo.people.prediction import Camera, Person
 from common.demo.people.predictor import NetworkInfo
+from common.files.arrays import write_npz
 from common.utils.transforms import cam2pixel
 
 PIXELS = 'pixels of the image, x right, y down, a pixel centre at integers'

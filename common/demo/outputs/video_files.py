@@ -7,12 +7,13 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike
 
-from common.demo.npz_file import RowFile, write_npz
 from common.demo.outputs.image_files import draw_people
 from common.demo.outputs.record import Record, compact
 from common.demo.paths import opencv_path
 from common.demo.people.prediction import Person
+from common.demo.row_file import RowFile
 from common.errors import UserError
+from common.files.arrays import write_npz
 
 
 class FrameRecord(contextlib.AbstractContextManager):
@@ -66,7 +67,8 @@ class FrameArrays(contextlib.AbstractContextManager):
     def write(self, path: Path, shared: dict[str, ArrayLike]) -> None:
         """Write the npz, with further arrays."""
         columns = {name: self.column(name) for name in self.rows[0]}
-        write_npz(path, columns | shared, self.files)
+        vertices = {name: rows.array() for name, rows in self.files.items()}
+        write_npz(path, columns | shared | vertices)
 
     def __exit__(self, *exception: object) -> None:
         for rows in self.files.values():

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from common.demo.npz_file import RowFile
 from common.demo.people.body import body_meshes
 from common.demo.people.prediction import BodyParams, Prediction
 from common.demo.people.smoothing import runs, smooth, smooth_rotations
+from common.demo.row_file import RowFile
 from common.human_model import HumanModel
 
 VERTICES_AT_ONCE = 512  # smoothed at a time: bounds the memory for long videos

@@ -7,10 +7,11 @@ import pytest
 import torch
 from scipy.spatial.transform import Rotation
 
-from common.demo.npz_file import RowFile, write_npz
 from common.demo.people.smoothing import METHODS, one_euro, runs, smooth, smooth_rotations
 from common.demo.people.tracking import Tracker, overlaps
+from common.demo.row_file import RowFile
 from common.errors import UserError
+from common.files.arrays import write_npz
 from common.human_model import get_human_model
 from main.demo import main
 from tests.demo_tools import write_snapshot, write_video
@@ -83,7 +84,7 @@ def test_rows_on_disk(tmp_path):
         rows.append(row)
     rows.array('r+')[2] = expected[2] = 7
     np.testing.assert_array_equal(rows.array(), expected)
-    write_npz(tmp_path / 'all.npz', {'names': np.array(['a', 'é'])}, {'rows': rows})
+    write_npz(tmp_path / 'all.npz', {'names': np.array(['a', 'é']), 'rows': rows.array()})
     with np.load(tmp_path / 'all.npz', allow_pickle=False) as data:
         np.testing.assert_array_equal(data['rows'], expected)
         assert data['names'].tolist() == ['a', 'é']

@@ -10,7 +10,6 @@ import torch
 
 from common.errors import UserError
 from common.human_model import get_human_model
-from common.human_model.pose import from_flat_hand_pose, pack_pose, to_flat_hand_pose, unpack_pose
 from tests.py2_pickles import as_official, dump, mano_arrays, smpl_arrays
 
 OPEN_MODELS = ('open_body', 'open_hand')
@@ -62,14 +61,13 @@ def test_mano_is_that_of_smplx_without_pca_and_with_the_mean_hand(folder):
     assert vertices.shape == (3, 778, 3) and joints.shape == (3, 16, 3) and model.is_hand
 
 
-def test_conversion_between_the_hand_conventions(folder):
+def test_flat_hand_poses_have_the_mean_added(folder):
     model = get_human_model('mano', folder)
     pose, shape, _ = parameters(model)
-    flat_pose = to_flat_hand_pose(pose, model.pose_mean)
+    flat_pose = pose + model.pose_mean
     expected = smplx_model(smplx.MANO, mano_arrays(), use_pca=False, flat_hand_mean=True)(
         betas=shape, global_orient=flat_pose[:, :3], hand_pose=flat_pose[:, 3:])
     torch.testing.assert_close(model(pose, shape)[0], expected.vertices, rtol=0, atol=1e-6)
-    torch.testing.assert_close(from_flat_hand_pose(flat_pose, model.pose_mean), pose)
 
 
 @pytest.mark.parametrize('name', ('smpl', 'mano', *OPEN_MODELS))
@@ -144,18 +142,6 @@ def test_joints_of_mano(folder):
                                ('Pinky', 7, 673)):   # 444: as the ground truth of the published system
         assert torch.equal(fit[:, at(f'{finger}_1'):at(f'{finger}_4')], joints[:, first:first + 3])
         assert torch.equal(fit[:, at(f'{finger}_4')], vertices[:, tip])
-
-
-@pytest.mark.parametrize('name', ('smpl', 'mano', *OPEN_MODELS))
-def test_pose_parts(name):
-    joint_num = get_human_model(name).kinematic_joint_num if name in OPEN_MODELS else {'smpl': 24, 'mano': 16}[name]
-    pose = np.arange(2. * 3 * joint_num).reshape(2, -1)
-    root, rest = unpack_pose(pose, name)
-    assert root.shape == (2, 3) and np.array_equal(pack_pose(root, rest, name), pose)
-    with pytest.raises(UserError, match=f'{joint_num * 3} values.*{joint_num * 3 + 1}'):
-        unpack_pose(np.zeros(joint_num * 3 + 1), name)
-    with pytest.raises(UserError, match=f'{joint_num * 3 - 3} values'):
-        pack_pose(root, rest[:, 1:], name)
 
 
 def test_mistakes_are_named(folder):

@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from common.errors import UserError
 from common.human_model import get_human_model
-from common.nets.lixel import LixelHead, soft_argmax
+from common.nets.lixel import LixelHead, soft_argmax, soft_argmax_with_log_prob
 from common.nets.module import ParamRegressor, Pose2Feat
 from common.nets.resnet import ResNetBackbone
 from main.model import get_model
@@ -61,7 +61,7 @@ def test_soft_argmax_of_a_peak_a_pair_and_a_flat_line():
 def test_soft_argmax_keeps_its_precision_under_autocast():
     logits = torch.randn(4, 64, 50)
     with torch.autocast('cpu', torch.bfloat16):
-        got, logp = soft_argmax(logits, log_prob=True)
+        got, logp = soft_argmax_with_log_prob(logits)
     assert got.dtype == torch.float32
     assert torch.allclose(got, (logits.double().softmax(1) * torch.arange(64.)[:, None]).sum(1).float(), atol=1e-4)
     assert torch.allclose(logp, F.log_softmax(logits, 1))

@@ -1,10 +1,10 @@
-"""The rasteriser: exact pixels, its two back ends against each other, and input it has to survive."""
-import cv2
+"""The rasteriser: exact pixels, comparison with an independent one, and input it has to survive."""
 import numpy as np
 import pytest
 
 from common.human_model import get_human_model
 from common.utils import render
+from tests.common.utils.numpy_zbuffer import zbuffer
 
 TRIANGLE = np.float32([[-1, -1, 4], [1, -1, 4], [-1, 1, 4]])
 ONE_FACE = np.array([[0, 1, 2]])
@@ -19,18 +19,12 @@ def body():
     return vertices, model.face, np.random.default_rng(0).random(vertices.shape).astype(np.float32)
 
 
-def backends(vertices, faces, colors, focal=(300., 310.), center=(80., 85.), size=(170, 160)):
-    faces = np.ascontiguousarray(faces, np.int32)
-    return [draw(vertices, faces, colors, np.array(focal), np.array(center), size)
-            for draw in (render._zbuffer_opencv, render._zbuffer_numpy)]
-
-
-needs_opencv_5 = pytest.mark.skipif(not hasattr(cv2, 'triangleRasterize'), reason='needs OpenCV 5')
-
-
-@needs_opencv_5
 def test_opencv_and_numpy_draw_the_same(body):
-    (rgb, depth), (expected_rgb, expected_depth) = backends(*body)
+    vertices, faces, colors = body
+    faces = np.ascontiguousarray(faces, np.int32)
+    camera = (np.array([300., 310.]), np.array([80., 85.]), (170, 160))
+    rgb, depth = render._zbuffer(vertices, faces, colors, *camera)
+    expected_rgb, expected_depth = zbuffer(vertices, faces, colors, *camera)
     seen = np.isfinite(expected_depth)
     assert seen.sum() > 2000
     assert (np.isfinite(depth) != seen).sum() <= 2
@@ -39,26 +33,6 @@ def test_opencv_and_numpy_draw_the_same(body):
     assert np.quantile(np.abs(rgb - expected_rgb)[both], .999) < 1e-3
 
 
-def test_numpy_chunks_do_not_change_the_picture(body):
-    vertices, faces, colors = body
-    arguments = (np.array([300., 310]), np.array([80., 85]), (170, 160))
-    whole = render._zbuffer_numpy(vertices, faces, colors, *arguments)
-    parts = render._zbuffer_numpy(vertices, faces, colors, *arguments, chunk=1000)
-    np.testing.assert_array_equal(whole[0], parts[0])
-    np.testing.assert_array_equal(whole[1], parts[1])
-
-
-def test_without_opencv_5_the_numpy_version_is_used(body, monkeypatch):
-    vertices, faces, colors = body
-    camera = ((200., 200.), (60., 50.), (110, 120))
-    expected, coverage = render.rasterise(vertices, faces, colors, *camera, supersample=2)
-    monkeypatch.delattr(cv2, 'triangleRasterize', raising=False)
-    rgb, same = render.rasterise(vertices, faces, colors, *camera, supersample=2)
-    assert np.abs(same - coverage).mean() < 1e-3
-    assert np.abs(rgb - expected).mean() < 1e-3
-
-
-@needs_opencv_5
 @pytest.mark.parametrize('fy', [20., 25.])
 def test_pixel_centres_are_integers(fy):
     """A pixel is covered if its integer coordinate lies in the projected triangle."""
@@ -132,21 +106,3 @@ def test_vertex_normals_of_a_sphere_point_outwards():
     faces = np.concatenate([np.stack([a, d, b], 1), np.stack([d, c, b], 1)])
     normals = render.vertex_normals(points, faces).reshape(41, 21, 3)[1:-1, 1:-1]
     assert ((normals * points.reshape(41, 21, 3)[1:-1, 1:-1]).sum(-1) > .99).all()
-
-
-def test_overlay_changes_the_covered_pixels_only(body):
-    vertices, faces, _ = body
-    img = np.random.default_rng(1).integers(0, 255, (90, 80, 3), dtype=np.uint8)
-    before = img.copy()
-    out = render.overlay_mesh(img, vertices, faces, (150., 150.), (40., 45.), color=(255, 0, 0), alpha=1.)
-    _, coverage = render.rasterise(vertices, faces, np.ones_like(vertices), (150., 150.), (40., 45.), (90, 80), 2)
-    np.testing.assert_array_equal(img, before)
-    np.testing.assert_array_equal(out[coverage == 0], img[coverage == 0])
-    solid = out[coverage == 1]
-    assert len(solid) > 300 and (solid[:, 1:] == 0).all() and solid[:, 0].min() >= 76 and solid[:, 0].max() > 230
-
-
-def test_overlay_of_a_broken_mesh_is_the_photo(body):
-    img = np.full((20, 30, 3), 77, np.uint8)
-    out = render.overlay_mesh(img, np.full_like(body[0], np.nan), body[1], (50., 50.), (15., 10.))
-    np.testing.assert_array_equal(out, img)

@@ -3,7 +3,7 @@ import numpy as np
 
 from common.human_model import get_human_model
 from common.utils import vis
-from common.utils.render import overlay_mesh
+from common.utils.render import rasterise
 
 FACES = np.array([[0, 2, 1], [0, 3, 2]])  # a square, seen from the camera
 
@@ -29,8 +29,21 @@ def test_strips_join_without_a_seam(monkeypatch):
     whole = vis.draw_meshes(img, [square(2.)], FACES, (80, 80), (40, 30))
     monkeypatch.setattr(vis, 'STRIP', 80 * 4 * 7)
     np.testing.assert_array_equal(vis.draw_meshes(img, [square(2.)], FACES, (80, 80), (40, 30)), whole)
-    reference = overlay_mesh(img, square(2.), FACES, (80, 80), (40, 30), vis.PALETTE[0])
-    assert np.abs(whole.astype(int) - reference).max() <= 1
+    rgb, coverage = rasterise(square(2.), FACES, vis.shade(square(2.), FACES, vis.PALETTE[0]), (80, 80), (40, 30),
+                              img.shape[:2], supersample=2)
+    reference = img * (1 - .9 * coverage[..., None]) + rgb * 255 * .9
+    assert np.abs(whole - reference).max() <= 1
+
+
+def test_the_covered_pixels_alone_change():
+    model = get_human_model('open_body')
+    vertices = model.v_template.numpy() * np.float32([1, -1, -1]) + np.float32([.1, 0, 4])
+    img = np.random.default_rng(1).integers(0, 255, (90, 80, 3), dtype=np.uint8)
+    out = vis.draw_meshes(img, [vertices], model.face, (150., 150.), (40., 45.), [(255, 0, 0)], alpha=1.)
+    _, coverage = rasterise(vertices, model.face, np.ones_like(vertices), (150., 150.), (40., 45.), (90, 80), 2)
+    np.testing.assert_array_equal(out[coverage == 0], img[coverage == 0])
+    solid = out[coverage == 1]
+    assert len(solid) > 300 and (solid[:, 1:] == 0).all() and solid[:, 0].min() >= 76 and solid[:, 0].max() > 230
 
 
 def test_no_mesh_and_meshes_out_of_sight():
