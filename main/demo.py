@@ -70,7 +70,7 @@ def main(argv=None):
 def load_predictor(path, stage, left_hand):
     """The network of a snapshot, with body model and sizes as recorded there (`cfg` is set accordingly)."""
     content = checkpoint.read(path)
-    snapshot_meta.tell_unfinished(content, path)
+    snapshot_meta.warn_of_unfinished(content, path)
     meta = snapshot_meta.describe(content, path)
     if cfg.body_model not in ('auto', meta['human_model']):
         raise UserError(f'{path} was trained with the body model {meta["human_model"]}, not {cfg.body_model}')

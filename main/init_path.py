@@ -2,9 +2,10 @@
 and Ctrl-C during the imports, which take seconds, ends without a traceback, as it does later."""
 import sys
 from pathlib import Path
+from types import TracebackType
 
 
-def report(kind, error, traceback):
+def report(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
     """What Python calls for an exception that ends it; after Ctrl-C its exit code is 130 in any case."""
     if kind is KeyboardInterrupt:
         print('interrupted', file=sys.stderr)

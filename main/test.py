@@ -4,7 +4,7 @@
     python main/test.py --cfg nano --snapshot output/model_dump/snapshot_14.pth.tar
 """
 if not __package__:
-    import init_path  # noqa: F401
+    import init_path  # type: ignore[import-not-found]  # noqa: F401 - only found when run as a script
 
 from common.devices import processes
 from common.errors import run_main
@@ -12,8 +12,14 @@ from main.cli import chosen_snapshot, configure, make_parser
 from main.config import cfg
 
 
-def main(argv=None):
-    """Run the command line `argv` (default: the process's own). UserError: whatever the user has to put right."""
+def main(argv: list[str] | None = None) -> None:
+    """Run the command line.
+
+    Args:
+        argv: its words; default: the process's own.
+    Raises:
+        UserError: whatever the user has to put right.
+    """
     parser = make_parser(__doc__)
     parser.add_argument('--test_epoch', type=int, metavar='N', help='snapshot_N of output/model_dump')
     args = parser.parse_intermixed_args(argv)
