@@ -105,8 +105,9 @@ class Trainer(Base):
         start = find_start(self.cfg, self.saver.folder, weights)
         sets_3d, sets_2d = self.open_model_and_data(start)
         self.dataset = mix_datasets(sets_3d, sets_2d, self.cfg.seed)
-        self.batches = TrainBatches(len(self.dataset), self.cfg.train_batch_size * len(self.devices), self.cfg.seed,
-                                    processes.rank(), processes.world_size(), self.cfg.grad_accum)
+        batch = self.cfg.train_batch_size * len(self.devices)
+        self.batches = TrainBatches(len(self.dataset), batch, self.cfg.seed, processes.rank(),
+                                    processes.world_size(), self.cfg.grad_accum)
         # After the data sets, which may fork processes to draw their pictures: those must not inherit a CUDA context.
         self.model.to(self.device).to(memory_format=torch.channels_last)
         self.make_optimizer()
@@ -114,22 +115,17 @@ class Trainer(Base):
         load_state(start, self.optimizer, self.scaler, self.sizes)
         if start.content is None or weights:
             self.metrics.new_run()
-        self.progress = Progress(start.epoch, start.step, start.stage_start, saved=(start.epoch, start.step))
-        self.schedule = Schedule(
-            self.cfg.lr_schedule, self.cfg.lr, self.cfg.lr_dec_factor, self.cfg.lr_dec_epoch, start.stage_start,
-            self.cfg.stage_end(start.stage_start), self.batches.steps, self.cfg.warmup_iters)
-        report(self.cfg, self.output / 'log', self.devices, [*sets_3d, *sets_2d], self.batches, self.model,
-               self.schedule)
-        self.loop = TrainLoop(self.cfg, self.devices, self.model, self.optimizer, self.scaler, self.schedule,
-                              self.batches, self.progress, self.metrics, self.save)
+        self.progress = Progress(start.epoch, start.step, start.stage_start)
+        self.schedule = self.make_schedule()
+        report(self.cfg, self.output / 'log', self.devices, [*sets_3d, *sets_2d], self.batches,
+               self.model, self.schedule)
+        self.loop = TrainLoop(self.cfg, self.devices, self.model, self.optimizer, self.scaler,
+                              self.schedule, self.batches, self.progress, self.metrics, self.save)
 
     def open_model_and_data(self, start: Start) -> tuple[list, list]:
-        """Set `human_model` and `model`, with the weights of the start, and open the training sets.
+        """Set `human_model` and `model`, with the weights of the start; returns the opened 3-D and 2-D sets.
 
-        Returns:
-            The 3-D and the 2-D data sets.
-        Raises:
-            UserError: one for all the body model's and the data's files that are missing; no training set is named.
+        UserError: one for all the body model's and the data's files that are missing; no training set is named.
         """
         errors = []
         try:
@@ -147,27 +143,33 @@ class Trainer(Base):
                 except UserError as error:
                     errors.append(error)
         if errors:
-            report_missing(errors, [*self.cfg.trainset_3d, *self.cfg.trainset_2d], 'train', self.cfg)
+            names = [*self.cfg.trainset_3d, *self.cfg.trainset_2d]
+            report_missing(errors, names, 'train', self.cfg)
         if not any(sets):
             raise UserError('no training set: name some in trainset_3d and trainset_2d')
         return sets
 
     def make_optimizer(self) -> None:
         """Set `optimizer`, over all that the stage trains, and `scaler`, which does nothing unless amp=fp16."""
+        cfg = self.cfg
         parameters = freeze_and_collect(self.model)
-        self.optimizer = make_optimizer(self.cfg.optimizer, parameters, self.cfg.lr, self.cfg.weight_decay)
-        half = autocast_dtype(self.cfg.amp, self.device) == torch.float16
+        self.optimizer = make_optimizer(cfg.optimizer, parameters, cfg.lr, cfg.weight_decay)
+        half = autocast_dtype(cfg.amp, self.device) == torch.float16
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=half)
 
-    def train(self) -> bool:
-        """Train to the end of the stage, or to a signal; see TrainLoop.run, also for the errors.
+    def make_schedule(self) -> Schedule:
+        """The learning rate of every step of the stage."""
+        cfg = self.cfg
+        begin = self.progress.stage_start
+        return Schedule(cfg.lr_schedule, cfg.lr, cfg.lr_dec_factor, cfg.lr_dec_epoch, begin,
+                        cfg.stage_end(begin), self.batches.steps, cfg.warmup_iters)
 
-        Returns:
-            False when SIGTERM, Ctrl-C or a failure in another process ended it early.
-        """
+    def train(self) -> bool:
+        """Train to the end of the stage; False: ended early. See TrainLoop.run, also for the errors."""
         if self.progress.epoch >= self.schedule.end_epoch:
-            log.info('nothing to do: the %s stage ends at epoch %d', self.cfg.stage, self.schedule.end_epoch)
-        loader = self.loader(EpochView(self.dataset), self.batches)  # local: its processes end with this function
+            log.info('nothing to do: the %s stage ends at epoch %d', self.cfg.stage,
+                     self.schedule.end_epoch)
+        loader = self.loader(EpochView(self.dataset), self.batches)  # local: its processes end here
         try:
             with StopRequest() as stop:
                 return self.loop.run(loader, stop)
@@ -178,15 +180,13 @@ class Trainer(Base):
     def save(self, last: bool = False) -> None:
         """Write snapshot_<epoch> of the epoch just finished, or of the one under way (its `state.step` is not 0).
 
-        Args:
-            last: the run ends with it.
-        Raises:
-            UserError: there is no room for the last one.
+        `last`: the run ends with it. UserError: there is no room for the last one.
         """
         at = self.progress
         if not processes.is_main() or at.saved == at.position:
             return
-        state = {'step': at.step, **self.sizes, 'scaler': self.scaler.state_dict(), 'random': random_state.capture()}
+        state = {'step': at.step, **self.sizes, 'scaler': self.scaler.state_dict(),
+                 'random': random_state.capture()}
         content = {'epoch': at.epoch - 1, 'network': checkpoint.pack_network(self.model),
                    'optimizer': self.optimizer.state_dict(), 'state': state,
                    'meta': snapshot_meta.record(self.cfg, self.human_model, at.stage_start)}
@@ -223,11 +223,11 @@ class Tester(Base):
     @torch.inference_mode()
     def test(self) -> dict[str, float]:
         """Returns {metric: mean over the test set}; also printed and written to output/result/<testset>.json."""
-        batches = shard(len(self.dataset), self.cfg.test_batch_size * len(self.devices), processes.rank(),
-                        processes.world_size())
-        hidden = None if processes.is_main() else True
-        bar = tqdm(Reader(self.loader(self.dataset, batches)), total=len(batches), desc=self.cfg.testset,
-                   unit='batch', dynamic_ncols=True, disable=hidden)
+        size = self.cfg.test_batch_size * len(self.devices)
+        batches = shard(len(self.dataset), size, processes.rank(), processes.world_size())
+        reader = Reader(self.loader(self.dataset, batches))
+        bar = tqdm(reader, total=len(batches), desc=self.cfg.testset, unit='batch', dynamic_ncols=True,
+                   disable=None if processes.is_main() else True)
         rows = []
         for indices, batch in zip(batches, bar, strict=True):
             inputs, targets, meta_info = to_device(batch, self.device)
@@ -244,7 +244,7 @@ class Tester(Base):
     def write(self, summary: dict[str, Any]) -> dict[str, float]:
         """Complete the data set's summary by what was tested, save it, and return its means."""
         path = self.output / 'result' / f'{self.cfg.testset}.json'
-        record = {**summary, 'snapshot': self.snapshot.name, 'epoch': self.epoch, 'stage': self.cfg.stage}
-        write_text(path, json.dumps(record, indent=2) + '\n')
+        tested = {'snapshot': self.snapshot.name, 'epoch': self.epoch, 'stage': self.cfg.stage}
+        write_text(path, json.dumps(summary | tested, indent=2) + '\n')
         log.info('%s (%s stage) on %s: %s', self.snapshot.name, self.cfg.stage, self.cfg.testset, path)
         return summary['metrics']

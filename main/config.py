@@ -6,20 +6,15 @@
 
 Only main/* and common/base.py import `cfg`; all other code takes values, or a Config as an argument.
 """
-import dataclasses
-import difflib
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
-
 from common.devices.gpus import select_gpus
-from common.errors import UserError, shown
-from main.config_check import check_heat_maps, check_value, rule_of, setting
-from main.config_text import in_words, preset_path, read_settings, read_words
+from common.errors import UserError
+from main.config_check import check_heat_maps, fields_by_key, rule_of, setting, typed_values
+from main.config_text import preset_path, read_settings, read_words
 
 ROOT = Path(__file__).resolve().parent.parent
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count() or 1
@@ -34,15 +29,15 @@ class Config:
     trainset_2d: list[str] = setting(['MSCOCO'], are_datasets=True)  # with 2-D joints only
     testset: str = setting('PW3D', are_datasets=True)
     # Folders and files: relative ones count from the repository root, never from the current folder.
-    data_dir: str = setting(str(ROOT / 'data'), is_path=True)  # of the data sets, one sub-folder each
-    human_model_dir: str = setting(str(ROOT / 'data' / 'human_models'), is_path=True)  # of SMPL and MANO files
-    output_dir: str = setting(str(ROOT / 'output'), is_path=True)  # for log, model_dump, result and vis
+    data_dir: str = setting(str(ROOT / 'data'), is_path=True)  # one sub-folder per data set
+    human_model_dir: str = setting(str(ROOT / 'data' / 'human_models'), is_path=True)  # SMPL, MANO
+    output_dir: str = setting(str(ROOT / 'output'), is_path=True)  # log, model_dump, result, vis
     # The body model; auto: by the data sets.
     body_model: str = setting('auto', choices=('auto', 'smpl', 'mano', 'open_body', 'open_hand'))
-    use_gt_info: bool = False  # test boxes and root depths from the annotations, not from RootNet's files
+    use_gt_info: bool = False  # test boxes and root depths from the annotations, not RootNet
     rootnet_box_format: str = setting('xywh', choices=('xywh', 'xyxy'))  # xyxy: two corners
-    exclude: list[str] = setting([])  # images left out of the test, by name or by the end of the path
-    missing_image: str = setting('skip', choices=('skip', 'error'))  # in training; skip: take another one
+    exclude: list[str] = setting([])  # images left out of the test, by the end of the path
+    missing_image: str = setting('skip', choices=('skip', 'error'))  # skip: train on another one
     # A body fitted farther from the annotated joints than this is not learnt from: 3-D, millimetres; 2-D, lixels.
     fit_limit_mm: float = setting(25.0, above=0)
     fit_limit_lixel: float = setting(3.0, above=0)
@@ -55,24 +50,24 @@ class Config:
     # 3DPW: body of the target mesh; annotated: male or female.
     pw3d_gender: str = setting('annotated', choices=('annotated', 'neutral'))
     # Synthetic
-    synthetic_train_size: int = setting(50000, above=0, at_most=10 ** 9)  # samples of the training split
-    synthetic_test_size: int = setting(500, above=0, at_most=10 ** 9)  # of the validation and test splits
+    synthetic_train_size: int = setting(50000, above=0, at_most=10 ** 9)  # training samples
+    synthetic_test_size: int = setting(500, above=0, at_most=10 ** 9)  # test samples
     # Degrees between a person's heading and the camera; 180: all round.
     synthetic_max_heading: float = setting(75.0, at_least=0, at_most=180)
     synthetic_img_size: int = setting(160, at_least=32, at_most=4096)  # side of the images, pixels
-    synthetic_occlusion: float = setting(0.0, at_least=0, at_most=1)  # share of images with a box in front
-    synthetic_cache: bool | str = setting(False, is_path=True)  # keep images; true: in <output_dir>/cache
-    # Augmentation
-    aug_scale: float = setting(0.25, at_least=0, below=1)  # largest change of the box's size, as a share
-    aug_rotation: float = setting(30.0, at_least=0)  # standard deviation, degrees; at most twice that
-    aug_color: float = setting(0.2, at_least=0, below=1)  # largest change of a colour channel, as a share
+    synthetic_occlusion: float = setting(0.0, at_least=0, at_most=1)  # share of images with an obstacle
+    synthetic_cache: bool | str = setting(False, is_path=True)  # true: <output_dir>/cache; or a folder
+    # Augmentation; the rotation is at most twice its standard deviation.
+    aug_scale: float = setting(0.25, at_least=0, below=1)  # largest change of the box's size
+    aug_rotation: float = setting(30.0, at_least=0)  # standard deviation, degrees
+    aug_color: float = setting(0.2, at_least=0, below=1)  # largest change of a colour channel
 
     # ---- Network ----
     resnet_type: int = setting(50, choices=(18, 34, 50, 101, 152))  # depth of the two backbones
     resnet_width: int = setting(64, above=0, at_most=512)  # channels of their first stage
     head_width: int = setting(256, above=0, at_most=4096)  # channels of the up-sampling heads
     input_img_shape: tuple[int, int] = (256, 256)  # height, width of the network input, pixels
-    output_hm_shape: tuple[int, int, int] = (64, 64, 64)  # depth, height, width of the heat maps, lixels
+    output_hm_shape: tuple[int, int, int] = (64, 64, 64)  # depth, height, width, lixels
     sigma: float = setting(2.5, above=0)  # of the Gaussian heat maps, lixels
     # True: ImageNet weights by torchvision; false: random; or a file.
     pretrained_backbone: bool | str = setting(True, is_path=True)
@@ -80,9 +75,9 @@ class Config:
     # ---- Loss ----
     normal_loss_weight: float = setting(0.1, at_least=0)  # of the surface normal loss
     edge_loss_weight: float = setting(1.0, at_least=0)  # of the edge length loss
-    heatmap_loss_weight: float = setting(0.0, at_least=0)  # of a cross-entropy on the heat maps (published: 0)
-    joint_xy_weight: float = setting(1.0, at_least=0)  # param stage: of x and y against z (published: 1)
-    orig_joint_loss: bool = True  # losses on the data set's own joints; false: the visually smooth variant
+    heatmap_loss_weight: float = setting(0.0, at_least=0)  # of the heat maps' cross-entropy
+    joint_xy_weight: float = setting(1.0, at_least=0)  # param stage: of x and y against z
+    orig_joint_loss: bool = True  # losses on the annotated joints; false: a smoother mesh
 
     # ---- Optimisation ----
     # lixel: everything but the parameter regressor; param: only the parameter regressor.
@@ -90,25 +85,25 @@ class Config:
     lr: float = setting(1e-4, above=0)  # learning rate at the start
     lr_dec_factor: float = setting(10.0, above=0)  # divides it at each lr_dec_epoch ('step')
     lr_schedule: str = setting('step', choices=('step', 'cosine'))  # cosine: to zero over the stage
-    lixel_epochs: int | None = setting(None, above=0, at_most=MANY)  # none: 13 for bodies, 25 for hands
-    pose_epochs: int = setting(0, at_least=0)  # first lixel epochs: PoseNet alone, faster (published: 0)
+    lixel_epochs: int | None = setting(None, above=0, at_most=MANY)  # none: 13, hands 25
+    pose_epochs: int = setting(0, at_least=0)  # of those, the first ones train PoseNet alone
     param_epochs: int = setting(5, above=0, at_most=MANY)  # of the param stage, which follows
     # These replace the derived lr_dec_epoch and end_epoch below.
     given_lr_dec_epoch: list[int] | None = setting(None, key='lr_dec_epoch')
     given_end_epoch: int | None = setting(None, key='end_epoch', above=0, at_most=MANY)
-    warmup_iters: int = setting(0, at_least=0, at_most=10 ** 9)  # over which the learning rate rises linearly
+    warmup_iters: int = setting(0, at_least=0, at_most=10 ** 9)  # of rising learning rate
     optimizer: str = setting('adam', choices=('adam', 'adamw'))
     weight_decay: float = setting(0.0, at_least=0)
     clip_grad: float = setting(0.0, at_least=0)  # largest norm of the gradient; 0: no limit
-    grad_accum: int = setting(1, above=0, at_most=MANY)  # batches that make up one step of the optimiser
+    grad_accum: int = setting(1, above=0, at_most=MANY)  # batches in one optimiser step
     train_batch_size: int = setting(16, above=0, at_most=MANY)  # samples per GPU and batch
     test_batch_size: int = setting(16, above=0, at_most=MANY)  # samples per GPU and batch
     freeze_pose: bool = False  # lixel stage: train the mesh half alone, on PoseNet as it is
-    freeze_bn: bool = False  # param stage: keep the frozen networks' BatchNorm as it is (published: it moves)
+    freeze_bn: bool = False  # param stage: keep the frozen networks' BatchNorm (published: it moves)
     sync_bn: bool = False  # DistributedDataParallel: BatchNorm over all processes
 
     # ---- Machine ----
-    gpu_ids: str = ''  # the text of --gpu: 0-3, 0,2 or cpu; empty: GPU 0, or the CPU where there is none
+    gpu_ids: str = ''  # the text of --gpu; empty: GPU 0, or the CPU where there is none
     num_thread: int = setting(min(CORES, 16), at_least=0, at_most=1024)  # loader processes; 0: none
     amp: str = setting('none', choices=('none', 'bf16', 'fp16'))  # mixed precision
     compile: bool = False  # torch.compile the network
@@ -132,7 +127,9 @@ class Config:
             return self.body_model
         if 'FreiHAND' in used:
             return 'mano'
-        return 'open_body' if 'Synthetic' in used else 'smpl'
+        if 'Synthetic' in used:
+            return 'open_body'
+        return 'smpl'
 
     @property
     def is_hand(self) -> bool:
@@ -149,8 +146,10 @@ class Config:
         """The epoch at which the stage ends; epochs are counted over both stages."""
         if self.given_end_epoch is not None:
             return self.given_end_epoch
-        lixel_epochs = self.lixel_epochs or (25 if self.is_hand else 13)
-        return lixel_epochs + self.param_epochs if self.stage == 'param' else lixel_epochs
+        end = self.lixel_epochs or (25 if self.is_hand else 13)
+        if self.stage == 'param':
+            end += self.param_epochs
+        return end
 
     @property
     def lr_dec_epoch(self) -> list[int]:
@@ -158,7 +157,9 @@ class Config:
         if self.given_lr_dec_epoch is not None:
             return list(self.given_lr_dec_epoch)
         epochs = [17, 21] if self.is_hand else [10, 12]
-        return [epoch + 5 for epoch in epochs] if self.stage == 'param' else epochs
+        if self.stage == 'param':
+            epochs = [epoch + 5 for epoch in epochs]
+        return epochs
 
     def stage_end(self, stage_start: int) -> int:
         """`end_epoch`; but a cosine over the param stage has its own length, wherever the lixel stage was left."""
@@ -185,12 +186,13 @@ class Config:
             UserError: unknown key, wrong type or a value out of range; the message begins with `source`.
         """
         try:
-            values = {FIELDS[key].name: value for key, value in typed(changes).items()}
+            values = typed_values(Config, changes, ROOT)
         except UserError as error:
             raise UserError(f'{source}{error}') from error
         vars(self).update(values)
 
-    def set_args(self, gpu_ids: str | None = None, stage: str = 'lixel', continue_train: bool = False) -> None:
+    def set_args(self, gpu_ids: str | None = None, stage: str = 'lixel',
+                 continue_train: bool = False) -> None:
         """What the command line says: GPUs ('0-3', '0,2', 'cpu'; None: GPU 0 or the CPU), stage, resume or not.
 
         Chooses the GPUs, so call it before anything uses CUDA. UserError: bad text or a GPU that is not there.
@@ -200,9 +202,10 @@ class Config:
 
     def check(self) -> None:
         """Settings that exclude each other. UserError. Called when a training or a test begins."""
-        if self.testset == 'FreiHAND' and (set(self.trainset_3d) != {'FreiHAND'} or self.trainset_2d):
-            raise UserError('testset=FreiHAND needs trainset_3d=[FreiHAND] trainset_2d=[]: hands and bodies do not '
-                            'share a network (--cfg hand sets all three)')
+        trained_on = {*self.trainset_3d, *self.trainset_2d}
+        if self.testset == 'FreiHAND' and trained_on != {'FreiHAND'}:
+            raise UserError('testset=FreiHAND needs trainset_3d=[FreiHAND] trainset_2d=[]: hands and bodies '
+                            'do not share a network (--cfg hand sets all three)')
         check_heat_maps(self.input_img_shape, self.output_hm_shape)
 
     def resolved(self) -> dict[str, Any]:
@@ -217,33 +220,7 @@ class Config:
         return values
 
 
-# The fields by what a user calls them.
-FIELDS = {rule_of(field).key or field.name: field for field in dataclasses.fields(Config)}
-
-
-def typed(changes: dict[str, Any]) -> dict[str, Any]:
-    """The values of {key: value} in the types of their fields, paths absolute. UserError: a wrong key or value."""
-    schema = OmegaConf.structured(Config)
-    values = {}
-    for key, value in changes.items():
-        if key not in FIELDS:
-            near = difflib.get_close_matches(str(key), sorted(FIELDS), n=3, cutoff=0.5)
-            hint = f'did you mean {", ".join(near)}?' if near else 'main/config.py lists all there are'
-            raise UserError(f'unknown option "{shown(key)}": {hint}')
-        field = FIELDS[key]
-        try:
-            OmegaConf.update(schema, field.name, value, merge=False)
-        except (OmegaConfBaseException, ValueError, TypeError, OverflowError) as error:
-            text = '' if value is None else shown(value)
-            raise UserError(f'{key}={text}: must be {in_words(field.type)}') from error
-        container: Any = OmegaConf.to_container(schema)
-        values[key] = container[field.name]
-        check_value(key, values[key], rule_of(field))
-        if isinstance(field.default, tuple):
-            values[key] = tuple(values[key])
-        if rule_of(field).is_path and isinstance(values[key], str):
-            values[key] = str(ROOT / values[key])
-    return values
+FIELDS = fields_by_key(Config)
 
 
 cfg = Config()

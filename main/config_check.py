@@ -1,15 +1,21 @@
 """Which values the settings may have: a rule beside each field of Config, and checks of several settings together."""
 import dataclasses
+import difflib
 import math
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from common.errors import UserError, shown
 from data import require_dataset
+from main.config_text import in_words
 
 LARGEST_INPUT = 4096  # pixels
 LARGEST_DEPTH = 1024  # lixels
-STRIDE = 4  # input pixels per lixel in x and y: the backbone's map is 32 times smaller, the heads double it thrice
+STRIDE = 4  # input pixels per lixel in x and y: the backbone divides by 32, the heads double three times
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,48 @@ def setting(default: Any, **rule: Any) -> Any:
 def rule_of(setting: dataclasses.Field) -> Rule:
     """The rule of a field."""
     return setting.metadata.get('rule', Rule())
+
+
+def fields_by_key(config: type) -> dict[str, dataclasses.Field]:
+    """The fields of a dataclass by what a user calls them."""
+    return {rule_of(field).key or field.name: field for field in dataclasses.fields(config)}
+
+
+def typed_values(config: type, changes: dict[str, Any], root: Path) -> dict[str, Any]:
+    """What a user set, in the types of the fields.
+
+    Args:
+        config: the dataclass. changes: {key: value}. root: what relative paths count from.
+    Returns:
+        {name of the field: value}.
+    Raises:
+        UserError: unknown key, wrong type or a value out of range.
+    """
+    fields = fields_by_key(config)
+    schema = OmegaConf.structured(config)
+    values = {}
+    for key, given in changes.items():
+        if key not in fields:
+            near = difflib.get_close_matches(str(key), sorted(fields), n=3, cutoff=0.5)
+            hint = 'main/config.py lists all there are'
+            if near:
+                hint = f'did you mean {", ".join(near)}?'
+            raise UserError(f'unknown option "{shown(key)}": {hint}')
+        field = fields[key]
+        try:
+            OmegaConf.update(schema, field.name, given, merge=False)
+        except (OmegaConfBaseException, ValueError, TypeError, OverflowError) as error:
+            text = '' if given is None else shown(given)
+            raise UserError(f'{key}={text}: must be {in_words(field.type)}') from error
+        container: Any = OmegaConf.to_container(schema)
+        value = container[field.name]
+        check_value(key, value, rule_of(field))
+        if isinstance(field.default, tuple):
+            value = tuple(value)
+        elif rule_of(field).is_path and isinstance(value, str):
+            value = str(root / value)
+        values[field.name] = value
+    return values
 
 
 def check_value(key: str, value: Any, rule: Rule) -> None:
@@ -78,19 +126,23 @@ def out_of_range(value: Any, rule: Rule) -> str | None:
 def check_train_batch(size: int) -> None:
     """UserError for a batch (samples per device) that batch normalisation cannot train on."""
     if size < 2:
-        raise UserError(f'train_batch_size={size}: batch normalisation needs at least two samples on every device')
+        raise UserError(f'train_batch_size={size}: batch normalisation needs at least two samples per device')
 
 
-def check_heat_maps(input_img_shape: tuple[int, int], output_hm_shape: tuple[int, int, int]) -> None:
-    """UserError unless heat maps (depth, height, width) lixels are what the network makes of (height, width) pixels."""
-    depth, *plane = output_hm_shape
-    good_sides = [side % 32 == 0 and 32 <= side <= LARGEST_INPUT for side in input_img_shape]
+def check_heat_maps(img_shape: tuple[int, int], hm_shape: tuple[int, int, int]) -> None:
+    """UserError unless the network makes heat maps of this shape from images of that one.
+
+    Args:
+        img_shape: height, width of the input, pixels. hm_shape: depth, height, width of the heat maps, lixels.
+    """
+    depth, *plane = hm_shape
+    good_sides = [side % 32 == 0 and 32 <= side <= LARGEST_INPUT for side in img_shape]
     if not all(good_sides) or not 1 <= depth <= LARGEST_DEPTH:
-        raise UserError(f'input_img_shape={list(input_img_shape)} output_hm_shape={list(output_hm_shape)}: height and '
-                        f'width of the input must be multiples of 32 pixels up to {LARGEST_INPUT}, and the depth at '
-                        f'least one lixel and at most {LARGEST_DEPTH}')
-    height, width = (side // STRIDE for side in input_img_shape)
+        raise UserError(f'input_img_shape={list(img_shape)} output_hm_shape={list(hm_shape)}: the input must '
+                        f'be multiples of 32 pixels up to {LARGEST_INPUT}, and the depth at least one lixel '
+                        f'and at most {LARGEST_DEPTH}')
+    height, width = (side // STRIDE for side in img_shape)
     if plane != [height, width]:
-        raise UserError(f'output_hm_shape={list(output_hm_shape)}: an input of {input_img_shape[0]} x '
-                        f'{input_img_shape[1]} pixels gives heat maps of {height} x {width} lixels: set '
+        raise UserError(f'output_hm_shape={list(hm_shape)}: an input of {img_shape[0]} x {img_shape[1]} '
+                        f'pixels gives heat maps of {height} x {width} lixels: set '
                         f'output_hm_shape=[{depth},{height},{width}], or another input_img_shape')

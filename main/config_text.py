@@ -11,7 +11,8 @@ from common.errors import UserError, one_line, shown
 PRESETS = Path(__file__).resolve().parent / 'configs'
 MAX_BYTES = 2 ** 20
 MAX_DEPTH = 4  # lists in lists; no setting has more than one
-WORDS = {int: 'a whole number', float: 'a number', bool: 'true or false', str: 'a text', type(None): 'null'}
+WORDS = {int: 'a whole number', float: 'a number', bool: 'true or false', str: 'a text',
+         type(None): 'null'}
 
 
 def preset_path(name: str) -> Path:
@@ -39,11 +40,13 @@ def read_settings(path: Path) -> dict[str, Any]:
             raise ValueError('it has no lines of "key: value"')
         values: Any = OmegaConf.to_container(OmegaConf.create(text))
     except OSError as error:
-        hint = 'see to its permissions' if isinstance(error, PermissionError) else 'name a YAML file'
+        hint = 'name a YAML file'
+        if isinstance(error, PermissionError):
+            hint = 'check its permissions'
         raise UserError(f'--cfg {path} cannot be read ({error.strerror}): {hint}') from error
     except Exception as error:  # OmegaConf passes on whatever its YAML parser raises
-        raise UserError(f'--cfg {path} is not a YAML file of settings ({one_line(error)}): main/configs has '
-                        'examples') from error
+        raise UserError(f'--cfg {path} is not a YAML file of settings ({one_line(error)}): '
+                        'main/configs has examples') from error
     return _without_gpus(values)
 
 
@@ -60,13 +63,15 @@ def read_words(words: list[str]) -> dict[str, Any]:
     try:
         values: Any = OmegaConf.to_container(OmegaConf.from_dotlist(list(words)))
     except Exception as error:
-        raise UserError(f'cannot read the options {shown(" ".join(words))}: {one_line(error)}') from error
+        text = shown(' '.join(words))
+        raise UserError(f'cannot read the options {text}: {one_line(error)}') from error
     return _without_gpus(values)
 
 
 def _without_gpus(values: dict[str, Any]) -> dict[str, Any]:
     if 'gpu_ids' in values:
-        raise UserError(f'gpu_ids={shown(values["gpu_ids"])} has no effect, the GPUs are chosen before: --gpu IDS')
+        given = shown(values['gpu_ids'])
+        raise UserError(f'gpu_ids={given} has no effect, the GPUs are chosen before: --gpu IDS')
     return values
 
 

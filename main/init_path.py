@@ -5,7 +5,8 @@ from pathlib import Path
 from types import TracebackType
 
 
-def report(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+def report(kind: type[BaseException], error: BaseException,
+           traceback: TracebackType | None) -> None:
     """What Python calls for an exception that ends it; after Ctrl-C its exit code is 130 in any case."""
     if kind is KeyboardInterrupt:
         print('interrupted', file=sys.stderr)

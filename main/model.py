@@ -25,11 +25,12 @@ class Model(nn.Module):
             freeze_pose: see Config.
     """
 
-    def __init__(self, human_model: HumanModel, stage: str, resnet_type: int = 50, resnet_width: int = 64,
-                 head_width: int = 256, hm_shape: tuple[int, int, int] = (64, 64, 64), sigma: float = 2.5,
-                 normal_loss_weight: float = 0.1, edge_loss_weight: float = 1., heatmap_loss_weight: float = 0.,
-                 joint_xy_weight: float = 1., orig_joint_loss: bool = True, freeze_bn: bool = False,
-                 freeze_pose: bool = False) -> None:
+    def __init__(self, human_model: HumanModel, stage: str, resnet_type: int = 50,
+                 resnet_width: int = 64, head_width: int = 256,
+                 hm_shape: tuple[int, int, int] = (64, 64, 64), sigma: float = 2.5,
+                 normal_loss_weight: float = 0.1, edge_loss_weight: float = 1.,
+                 heatmap_loss_weight: float = 0., joint_xy_weight: float = 1.,
+                 orig_joint_loss: bool = True, freeze_bn: bool = False, freeze_pose: bool = False) -> None:
         super().__init__()
         self.stage = stage
         self.sigma = sigma
@@ -40,7 +41,7 @@ class Model(nn.Module):
         self.orig_joint_loss = orig_joint_loss
         self.freeze_bn = freeze_bn
         self.freeze_pose = freeze_pose and stage == 'lixel'
-        self.pose_only = False  # lixel stage: train the pose half alone (set per epoch by the trainer)
+        self.pose_only = False  # lixel stage: train the pose half alone (set by the trainer)
         self.human_model = human_model
         joints = human_model.joint_num
         self.pose_backbone = ResNetBackbone(resnet_type, resnet_width)
@@ -57,7 +58,8 @@ class Model(nn.Module):
     @property
     def lixel_modules(self) -> list[nn.Module]:
         """The modules that predict lixels, frozen in the param stage."""
-        return [self.pose_backbone, self.pose_net, self.pose2feat, self.mesh_backbone, self.mesh_net]
+        return [self.pose_backbone, self.pose_net, self.pose2feat, self.mesh_backbone,
+                self.mesh_net]
 
     @property
     def trainable_modules(self) -> list[nn.Module]:
@@ -83,7 +85,8 @@ class Model(nn.Module):
             module.eval()
         return self
 
-    def predict_joints(self, img: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, list[torch.Tensor] | None]:
+    def predict_joints(
+            self, img: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, list[torch.Tensor] | None]:
         """(B, 3, H, W) image in 0..1 -> stem feature, joints (B, J, 3) in lixels, their heat maps' log-probabilities.
 
         The log-probabilities are None unless there is a loss on them.
@@ -138,12 +141,15 @@ class Model(nn.Module):
                 losses = self.joint_losses(joint, logps, targets, meta_info)
             return losses | self.mesh_losses(mesh, joint_from_mesh, targets, meta_info)
         if mode == 'train':
-            pose, shape, mesh_cam, joint_cam = self.predict_params(joint_from_mesh)
+            pose, shape, _, joint_cam = self.predict_params(joint_from_mesh)
             return self.param_losses(pose, shape, joint_cam, targets, meta_info)
         out = {'joint_coord_img': joint, 'mesh_coord_img': mesh}
         if self.stage == 'param':
             with torch.no_grad():
-                out['pose_param'], out['shape_param'], out['mesh_coord_cam'], _ = self.predict_params(joint_from_mesh)
+                pose, shape, mesh_cam, _ = self.predict_params(joint_from_mesh)
+            out['pose_param'] = pose
+            out['shape_param'] = shape
+            out['mesh_coord_cam'] = mesh_cam
         if 'bb2img_trans' in meta_info:
             out['bb2img_trans'] = meta_info['bb2img_trans']
         if 'fit_mesh_coord_cam' in targets:
@@ -155,10 +161,11 @@ class Model(nn.Module):
         """The losses of PoseNet's joints, each (B,); with `logps` the one on their heat maps too."""
         fit_mask, orig_mask = lixel_masks(meta)
         losses = {'joint_fit': masked_l1(joint, targets['fit_joint_img'], fit_mask)}
-        if self.orig_joint_loss:  # without the two *_orig the mesh is smoother, and its joints a little less exact
+        if self.orig_joint_loss:  # without the two *_orig: a smoother mesh, its joints a little less exact
             losses['joint_orig'] = masked_l1(joint, targets['orig_joint_img'], orig_mask)
         if logps is not None:
-            loss = heatmap_loss(logps, targets['fit_joint_img'], fit_mask.expand(-1, -1, 3), self.sigma)
+            masks = fit_mask.expand(-1, -1, 3)
+            loss = heatmap_loss(logps, targets['fit_joint_img'], masks, self.sigma)
             losses['joint_heatmap'] = loss * self.heatmap_loss_weight
         return losses
 
@@ -170,13 +177,14 @@ class Model(nn.Module):
         normal, edge = self.mesh_loss(mesh, targets['fit_mesh_img'], mesh_mask)
         losses = {'mesh_fit': masked_l1(mesh, targets['fit_mesh_img'], mesh_mask),
                   'mesh_joint_fit': masked_l1(joint_from_mesh, targets['fit_joint_img'], fit_mask),
-                  'mesh_normal': normal * self.normal_loss_weight, 'mesh_edge': edge * self.edge_loss_weight}
+                  'mesh_normal': normal * self.normal_loss_weight,
+                  'mesh_edge': edge * self.edge_loss_weight}
         if self.orig_joint_loss:
             losses['mesh_joint_orig'] = masked_l1(joint_from_mesh, targets['orig_joint_img'], orig_mask)
         return losses
 
-    def param_losses(self, pose: torch.Tensor, shape: torch.Tensor, joint: torch.Tensor, targets: Tensors,
-                     meta: Tensors) -> Tensors:
+    def param_losses(self, pose: torch.Tensor, shape: torch.Tensor, joint: torch.Tensor,
+                     targets: Tensors, meta: Tensors) -> Tensors:
         """The four losses of the param stage, each (B,)."""
         fit_valid = meta['is_valid_fit'][:, None]
         orig_mask = meta['orig_joint_valid'] * meta['is_3D'][:, None, None]
@@ -209,11 +217,12 @@ def get_model(cfg: Any, human_model: HumanModel, mode: str) -> Model:
         mode: 'train' or 'test'; in train mode of the lixel stage, without `continue_train`, both backbones start from
             ImageNet unless `pretrained_backbone` is false (UserError when the weights cannot be had).
     """
-    same = ('resnet_type', 'resnet_width', 'head_width', 'sigma', 'normal_loss_weight', 'edge_loss_weight',
-            'heatmap_loss_weight', 'joint_xy_weight', 'orig_joint_loss', 'freeze_bn', 'freeze_pose')
+    same = ('resnet_type', 'resnet_width', 'head_width', 'sigma', 'normal_loss_weight',
+            'edge_loss_weight', 'heatmap_loss_weight', 'joint_xy_weight', 'orig_joint_loss', 'freeze_bn', 'freeze_pose')
     values: dict[str, Any] = {key: getattr(cfg, key) for key in same}
     model = Model(human_model, cfg.stage, hm_shape=tuple(cfg.output_hm_shape), **values)
-    if mode == 'train' and cfg.stage == 'lixel' and not cfg.continue_train and cfg.pretrained_backbone:
+    starts = mode == 'train' and cfg.stage == 'lixel' and not cfg.continue_train
+    if starts and cfg.pretrained_backbone:
         model.pose_backbone.load_imagenet(cfg.pretrained_backbone)
         model.mesh_backbone.load_state_dict(model.pose_backbone.state_dict())
     return model

@@ -4,7 +4,7 @@
     python main/test.py --cfg nano --snapshot output/model_dump/snapshot_14.pth.tar
 """
 if not __package__:
-    import init_path  # type: ignore[import-not-found]  # noqa: F401 - only found when run as a script
+    import init_path  # type: ignore[import-not-found] # noqa: F401 - there when run as a script
 
 from common.devices import processes
 from common.errors import run_main
@@ -21,7 +21,8 @@ def main(argv: list[str] | None = None) -> None:
         UserError: whatever the user has to put right.
     """
     parser = make_parser(__doc__)
-    parser.add_argument('--test_epoch', type=int, metavar='N', help='snapshot_N of output/model_dump')
+    parser.add_argument('--test_epoch', type=int, metavar='N',
+                        help='snapshot_N of output/model_dump')
     args = parser.parse_intermixed_args(argv)
     configure(args)
 

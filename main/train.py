@@ -11,7 +11,7 @@ import shlex
 import sys
 
 if not __package__:
-    import init_path  # type: ignore[import-not-found]  # noqa: F401 - only found when run as a script
+    import init_path  # type: ignore[import-not-found] # noqa: F401 - there when run as a script
 
 import torch
 
@@ -36,7 +36,8 @@ def main(argv: list[str] | None = None) -> None:
                         help='resume the newest snapshot (lixel -> param: from its weights)')
     args = parser.parse_intermixed_args(argv)
     if args.continue_train and args.snapshot:
-        parser.error('--continue takes the newest snapshot, --snapshot FILE one of your choice: give one of them')
+        parser.error('--continue takes the newest snapshot, --snapshot FILE one of your choice: '
+                     'give one of them')
     configure(args, args.continue_train)
 
     from common.base import Trainer  # after the GPUs are chosen
@@ -46,8 +47,8 @@ def main(argv: list[str] | None = None) -> None:
             words = sys.argv if argv is None else argv
             log.info('stopped; the last step is saved. %s', resume_hint(words, args.snapshot))
     except torch.OutOfMemoryError as error:
-        raise UserError(f'{str(error).splitlines()[0]}: lower train_batch_size and raise grad_accum by the same factor '
-                        'for the same total batch, or use amp=bf16') from error
+        raise UserError(f'{str(error).splitlines()[0]}: lower train_batch_size and raise grad_accum by the '
+                        'same factor for the same total batch, or use amp=bf16') from error
     finally:
         processes.close()
 
@@ -58,14 +59,17 @@ def resume_hint(argv: list[str], snapshot: str | None) -> str:
     Args:
         argv: the words that started the run. snapshot: its --snapshot.
     """
-    words = [word for word in argv if word not in ('--snapshot', snapshot, f'--snapshot={snapshot}')]
+    given = ('--snapshot', snapshot, f'--snapshot={snapshot}')
+    words = [word for word in argv if word not in given]
     if '--continue' not in words:
         words.append('--continue')
+    command = shlex.join(words)
     if not processes.active():
-        return f'Resume with: {shlex.join(["python", *words])}'
+        return f'Resume with: python {command}'
     if int(os.environ.get('GROUP_WORLD_SIZE', 1)) > 1:
-        return f'Resume, on every machine with the options that torchrun had there: torchrun ... {shlex.join(words)}'
-    return f'Resume with: {shlex.join(["torchrun", "--nproc_per_node", os.environ["LOCAL_WORLD_SIZE"], *words])}'
+        return ('Resume, on every machine with the options that torchrun had there: '
+                f'torchrun ... {command}')
+    return f'Resume with: torchrun --nproc_per_node {os.environ["LOCAL_WORLD_SIZE"]} {command}'
 
 
 if __name__ == '__main__':

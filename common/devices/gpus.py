@@ -9,7 +9,7 @@ import torch
 from common.errors import UserError, shown
 
 log = logging.getLogger(__name__)
-_VISIBLE_AT_START = os.environ.get('CUDA_VISIBLE_DEVICES')  # set by SLURM and the like: ids count within it
+_VISIBLE_AT_START = os.environ.get('CUDA_VISIBLE_DEVICES')  # set by SLURM and the like: ids are of it
 LONGEST_ID = 4  # digits: a list of more GPUs would only take time and memory
 _nvml = True  # until it fails once
 
@@ -62,7 +62,8 @@ def select_gpus(text: str | None = None) -> None:
     if there == 1:
         raise UserError(f'--gpu {text}: this machine shows 1 GPU, id 0')
     if there:
-        raise UserError(f'--gpu {text}: this machine shows {there} GPUs, ids {", ".join(map(str, range(there)))}')
+        names = ', '.join(map(str, range(there)))
+        raise UserError(f'--gpu {text}: this machine shows {there} GPUs, ids {names}')
     os.environ['CUDA_VISIBLE_DEVICES'] = ''
     if asked:
         log.warning('--gpu %s: no CUDA device is available here, running on the CPU', text)
@@ -123,7 +124,7 @@ def _load(i: int) -> str:
     if _nvml:
         try:
             return f'{torch.cuda.utilization(i)}% '
-        except Exception as error:  # no driver library, no nvidia-ml-py, no permission: training goes on without
+        except Exception as error:  # no driver, no nvidia-ml-py, no permission: training goes on
             _nvml = False
             log.warning('the load of the GPUs cannot be shown (pip install nvidia-ml-py): %s', error)
     return ''

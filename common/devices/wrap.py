@@ -41,7 +41,8 @@ class Autocast(nn.Module):
 
     def forward(self, inputs: dict, targets: dict, meta_info: dict, mode: str) -> dict[str, torch.Tensor]:
         """The network's forward."""
-        with torch.autocast(inputs['img'].device.type, dtype=self.dtype, enabled=self.dtype is not None):
+        device = inputs['img'].device.type
+        with torch.autocast(device, dtype=self.dtype, enabled=self.dtype is not None):
             return self.module(inputs, targets, meta_info, mode)
 
 
@@ -82,8 +83,8 @@ def compiled_net(model: nn.Module, device: torch.device) -> Any:
     else:
         compilers = [os.environ.get('CC', 'gcc'), 'clang']
     if not any(map(shutil.which, compilers)):
-        raise UserError(f'compile=true needs a C++ compiler, and there is no {" or ".join(compilers)} here: install '
-                        'one, or train without (compile=false)')
+        raise UserError(f'compile=true needs a C++ compiler, and there is no {" or ".join(compilers)} '
+                        'here: install one, or train without (compile=false)')
     return torch.compile(model)
 
 

@@ -21,7 +21,8 @@ from common.snapshot import meta as snapshot_meta
 PREFIX = 'module.'
 BODY_MODEL = 'human_model_layer.'  # body-model tensors in the published files
 REGRESSOR = 'param_regressor.'
-STATE = {'step': int, 'step_size': int, 'samples': int, 'scaler': dict, 'random': dict}  # of an exact resume
+# What an exact resume needs.
+STATE = {'step': int, 'step_size': int, 'samples': int, 'scaler': dict, 'random': dict}
 LARGEST_EPOCH = 10 ** 9
 SHOWN = 3  # names of tensors that a message lists
 
@@ -92,7 +93,8 @@ def _fault(content: dict[str, Any]) -> str | None:
         if not isinstance(content.get(part, {}), dict):
             return f"its '{part}' is not a dictionary"
     if 'state' in content:
-        wrong = [key for key, kind in STATE.items() if not isinstance(content['state'].get(key), kind)]
+        state = content['state']
+        wrong = [key for key, kind in STATE.items() if not isinstance(state.get(key), kind)]
         if wrong:
             return f"its 'state' has an invalid {', '.join(wrong)}"
     if content.get('meta'):
@@ -129,8 +131,8 @@ def load_network(model: nn.Module, content: dict[str, Any], path: str | Path | N
         raise UserError(f'{path} does not fit the network: {"; ".join(faults[:SHOWN])}{more}')
     for name, value in given.items():
         if not value.isfinite().all():
-            raise UserError(f'{path}: {name} has values that are not finite: its training diverged or the file is '
-                            'damaged; take another snapshot')
+            raise UserError(f'{path}: {name} has values that are not finite: its training diverged or '
+                            'the file is damaged; take another snapshot')
     model.load_state_dict(given)
 
 
@@ -152,7 +154,8 @@ def export_weights(source: str | Path, target: str | Path) -> None:
         network[name] = value.half() if value.ndim > 1 else value
     meta = dict(content.get('meta', {}))
     if 'config' in meta:
-        meta['config'] = {key: value for key, value in meta['config'].items() if not _is_absolute(value)}
+        settings = meta['config'].items()
+        meta['config'] = {key: value for key, value in settings if not _is_absolute(value)}
     write(target, {'epoch': content['epoch'], 'network': network, 'meta': meta})
 
 

@@ -15,10 +15,11 @@ from common.nets.resnet import LAYERS, Bottleneck
 log = logging.getLogger(__name__)
 STAGES = ('lixel', 'param')
 # Settings that make the network: a snapshot and the configuration must agree on them.
-NETWORK = ('human_model', 'resnet_type', 'resnet_width', 'head_width', 'input_img_shape', 'output_hm_shape', 'sigma')
+NETWORK = ('human_model', 'resnet_type', 'resnet_width', 'head_width', 'input_img_shape',
+           'output_hm_shape', 'sigma')
 # Required fields of `meta` and their types; the shapes are lists of so many whole numbers.
-TYPES: dict[str, Any] = {'human_model': str, 'stage': str, 'resnet_type': int, 'resnet_width': int, 'head_width': int,
-         'sigma': (int, float)}
+TYPES: dict[str, Any] = {'human_model': str, 'stage': str, 'resnet_type': int, 'resnet_width': int,
+                         'head_width': int, 'sigma': (int, float)}
 SHAPES = {'input_img_shape': 2, 'output_hm_shape': 3}
 OPTIONAL = {'stage_start': int, 'config': dict, 'versions': dict}
 PUBLISHED_DEPTH = 64  # lixels
@@ -42,11 +43,12 @@ class NetworkConfig(Protocol):
 
 def versions() -> dict[str, str]:
     """Versions of this project, of Python and of the packages that matter."""
-    found = {'I2L-MeshNet': __version__, 'python': platform.python_version(), 'cuda': str(torch.version.cuda)}
+    found = {'I2L-MeshNet': __version__, 'python': platform.python_version(),
+             'cuda': str(torch.version.cuda)}
     for name in ('torch', 'torchvision', 'numpy', 'smplx', 'opencv-python-headless'):
         try:
             found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:  # OpenCV has several distributions, torch may be a local build
+        except metadata.PackageNotFoundError:  # another distribution of OpenCV, a local build of torch
             found[name] = 'unknown'
     return found
 
@@ -60,8 +62,9 @@ def record(config: NetworkConfig, human_model: HumanModel, stage_start: int) -> 
     """
     resolved = config.resolved()
     network = {name: resolved[name] for name in NETWORK}
-    return {**network, 'stage': config.stage, 'stage_start': stage_start, 'joint_num': human_model.joint_num,
-            'vertex_num': human_model.vertex_num, 'versions': versions(), 'config': resolved}
+    return {**network, 'stage': config.stage, 'stage_start': stage_start,
+            'joint_num': human_model.joint_num, 'vertex_num': human_model.vertex_num,
+            'versions': versions(), 'config': resolved}
 
 
 def fault(meta: object) -> str | None:
@@ -73,7 +76,7 @@ def fault(meta: object) -> str | None:
             return f"its 'meta' lacks {key}"
     wrong = [key for key, kind in TYPES.items() if not isinstance(meta[key], kind)]
     wrong += [key for key, length in SHAPES.items() if not _is_shape(meta[key], length)]
-    wrong += [key for key, kind in OPTIONAL.items() if key in meta and not isinstance(meta[key], kind)]
+    wrong += [key for key, kind in OPTIONAL.items() if not isinstance(meta.get(key, kind()), kind)]
     if meta['stage'] not in STAGES:
         wrong.append('stage')
     if wrong:
@@ -82,7 +85,9 @@ def fault(meta: object) -> str | None:
 
 
 def _is_shape(value: object, length: int) -> bool:
-    return isinstance(value, list) and len(value) == length and all(isinstance(size, int) for size in value)
+    if not isinstance(value, list) or len(value) != length:
+        return False
+    return all(isinstance(size, int) for size in value)
 
 
 def describe(content: dict[str, Any], path: str | Path | None) -> Meta:
@@ -105,18 +110,21 @@ def describe(content: dict[str, Any], path: str | Path | None) -> Meta:
     except KeyError as error:
         raise UserError(f'{path} is not a snapshot of this network: it has no {error}') from error
     except (IndexError, ValueError, ZeroDivisionError) as error:
-        raise UserError(f'{path} is not a snapshot of this network: its heads have other shapes') from error
+        raise UserError(f'{path} is not a snapshot of this network: its heads have other '
+                        'shapes') from error
     body = 'mano' if vertices == MANO_VERTICES else 'smpl'
+    sigma = PUBLISHED_SIGMA * depth / PUBLISHED_DEPTH
     return {'human_model': body, 'stage': _guess_stage(state), 'resnet_type': _guess_depth(state, path),
             'resnet_width': stem.shape[0], 'head_width': head_width, 'output_hm_shape': [depth] * 3,
-            'input_img_shape': [depth * 4] * 2, 'sigma': PUBLISHED_SIGMA * depth / PUBLISHED_DEPTH, 'guessed': True,
-            'joint_num': joints, 'vertex_num': vertices}
+            'input_img_shape': [depth * 4] * 2, 'sigma': sigma, 'guessed': True, 'joint_num': joints,
+            'vertex_num': vertices}
 
 
 def _guess_stage(state: dict[str, torch.Tensor]) -> str:
     """'param' if the regressor's BatchNorm has ever seen a batch."""
     for name, value in state.items():
-        if name.startswith('param_regressor.') and name.endswith('num_batches_tracked') and bool((value > 0).any()):
+        counter = name.startswith('param_regressor.') and name.endswith('num_batches_tracked')
+        if counter and bool((value > 0).any()):
             return 'param'
     return 'lixel'
 
@@ -126,7 +134,8 @@ def _guess_depth(state: dict[str, torch.Tensor], path: str | Path | None) -> int
     counts = []
     for stage in (1, 2, 3, 4):
         prefix = f'pose_backbone.layer{stage}.'
-        counts.append(sum(name.startswith(prefix) and name.endswith('.conv1.weight') for name in state))
+        names = [name for name in state if name.startswith(prefix)]
+        counts.append(sum(name.endswith('.conv1.weight') for name in names))
     bottleneck = 'pose_backbone.layer1.0.conv3.weight' in state
     for depth, (block, blocks) in LAYERS.items():
         if (block is Bottleneck) == bottleneck and list(blocks) == counts:
@@ -141,7 +150,8 @@ def check(meta: Meta, config: NetworkConfig, path: str | Path) -> None:
     different = [f'{name} {meta[name]} there, {wanted[name]} here'
                  for name in NETWORK if name in meta and meta[name] != wanted[name]]
     if different:
-        raise UserError(f'{path} holds another network than the configuration asks for: {"; ".join(different)}')
+        raise UserError(f'{path} holds another network than the configuration asks for: '
+                        f'{"; ".join(different)}')
 
 
 def adopt(meta: Meta, config: NetworkConfig, path: str | Path, stage: str | None = None) -> None:
@@ -155,10 +165,12 @@ def adopt(meta: Meta, config: NetworkConfig, path: str | Path, stage: str | None
     """
     warn_of_guess(meta, path)
     if stage == 'param' and meta['stage'] == 'lixel':
-        raise UserError(f'{path} was trained in the lixel stage only, its parameter regressor is untrained: '
-                        'use --stage lixel, or train it: python main/train.py --stage param --continue')
-    values = {name: meta[name] for name in NETWORK if name != 'human_model'}
-    config.update({**values, 'body_model': meta['human_model'], 'stage': stage or meta['stage']}, source=f'{path}: ')
+        raise UserError(f'{path} was trained in the lixel stage only, its parameter regressor is '
+                        'untrained: use --stage lixel, or train it: python main/train.py --stage param '
+                        '--continue')
+    changes = {name: meta[name] for name in NETWORK if name != 'human_model'}
+    changes |= {'body_model': meta['human_model'], 'stage': stage or meta['stage']}
+    config.update(changes, source=f'{path}: ')
 
 
 def step_within(content: dict[str, Any]) -> int:
@@ -175,5 +187,5 @@ def warn_of_unfinished(content: dict[str, Any], path: str | Path) -> None:
 def warn_of_guess(meta: Meta, path: str | Path) -> None:
     """Warn of a snapshot without a record and of another size than the published ones: its sigma is a guess."""
     if meta.get('guessed') and meta['output_hm_shape'][0] != PUBLISHED_DEPTH:
-        log.warning('%s does not record sigma; using %g lixels (the published ratio %g / %d)', path, meta['sigma'],
-                    PUBLISHED_SIGMA, PUBLISHED_DEPTH)
+        log.warning('%s does not record sigma; using %g lixels (the published ratio %g / %d)', path,
+                    meta['sigma'], PUBLISHED_SIGMA, PUBLISHED_DEPTH)

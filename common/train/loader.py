@@ -48,7 +48,8 @@ class TrainBatches:
         UserError: fewer samples than one step needs.
     """
 
-    def __init__(self, length: int, batch: int, seed: int, rank: int = 0, world: int = 1, accum: int = 1) -> None:
+    def __init__(self, length: int, batch: int, seed: int, rank: int = 0, world: int = 1,
+                 accum: int = 1) -> None:
         self.length = length
         self.batch = batch
         self.seed = seed
@@ -74,8 +75,9 @@ class TrainBatches:
 
     def __iter__(self) -> Iterator[list[tuple[int, int]]]:
         order = np.random.default_rng([self.seed, self.epoch]).permutation(self.length)
-        chunks = order[:self.steps * self.step_size].reshape(self.steps, self.accum, self.world, self.batch)
-        for batch in chunks[self.start:, :, self.rank].reshape(-1, self.batch):
+        whole_steps = order[:self.steps * self.step_size]
+        batches = whole_steps.reshape(self.steps, self.accum, self.world, self.batch)
+        for batch in batches[self.start:, :, self.rank].reshape(-1, self.batch):
             yield [(self.epoch, int(index)) for index in batch]
 
 
@@ -98,14 +100,16 @@ def init_worker(worker_id: int) -> None:
     torch.set_num_threads(1)
 
 
-def make_loader(dataset: Any, batches: Iterable[list], workers: int, pin_memory: bool) -> DataLoader:
+def make_loader(dataset: Any, batches: Iterable[list], workers: int,
+                pin_memory: bool) -> DataLoader:
     """DataLoader over given batches of keys; `workers` processes stay alive between epochs.
 
     They are forked, whatever Python's default, so that all share the data set instead of having a copy each.
     """
     context = 'fork' if workers else None
     return DataLoader(dataset, batch_sampler=batches, num_workers=workers, pin_memory=pin_memory,
-                      worker_init_fn=init_worker, persistent_workers=workers > 0, multiprocessing_context=context)
+                      worker_init_fn=init_worker, persistent_workers=workers > 0,
+                      multiprocessing_context=context)
 
 
 class Reader:

@@ -5,8 +5,8 @@
 
 All modules log through `logging.getLogger(__name__)`: INFO for what happens, WARNING for what a user should look into.
 """
-import collections
 import logging
+import logging.handlers
 import os
 import sys
 import time
@@ -17,8 +17,8 @@ from tqdm import tqdm
 
 from common.errors import UserError
 
-OWN = ('common', 'data', 'main')  # the packages whose messages are shown from INFO on; others from WARNING on
-MAX_EARLY = 100  # messages kept for a log file that is not open yet
+OWN = ('common', 'data', 'main')  # packages whose INFO is shown; of others only what is more urgent
+MAX_EARLY = 1000  # messages before the log file is open; there are a few
 MAX_WAITING = 1 << 24  # bytes of a log kept in memory while the disk takes none
 
 
@@ -51,8 +51,8 @@ class Appender:
             self.failing = False
         except OSError as error:
             if not self.failing:  # straight to the terminal: the log itself may be what fails
-                print(f'warning: cannot write {self.path}: {error.strerror}; its lines are kept until it works again',
-                      file=sys.stderr)
+                print(f'warning: cannot write {self.path}: {error.strerror}; its lines are kept until it '
+                      'works again', file=sys.stderr)
             self.failing = True
 
 
@@ -80,7 +80,7 @@ class Console(logging.Handler):
             stream = sys.stderr
         if os.getpid() == self.pid:
             tqdm.write(self.format(record), file=stream)
-        else:  # a loader process: it has no bars, and a lock of tqdm that it was forked with may never be released
+        else:  # a loader process: no bars, and tqdm's lock, which it was forked with, may never be released
             print(self.format(record), file=stream, flush=True)
 
 
@@ -102,15 +102,11 @@ class LogFile(logging.Handler):
         super().close()
 
 
-class Early(logging.Handler):
-    """Keeps the messages that come before the log file is open."""
+class Early(logging.handlers.MemoryHandler):
+    """Keeps the messages that come before the log file is open, until it has a target to hand them to."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.records: collections.deque[logging.LogRecord] = collections.deque(maxlen=MAX_EARLY)
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.records.append(record)
+        super().__init__(capacity=MAX_EARLY, flushLevel=logging.CRITICAL + 1)
 
 
 def start_console(level: int = logging.INFO) -> None:
@@ -139,8 +135,8 @@ def open_log(folder: Path, name: str) -> None:
                         'output_dir=FOLDER') from error
     for early in [handler for handler in root.handlers if isinstance(handler, Early)]:
         root.removeHandler(early)
-        for record in early.records:
-            file.handle(record)
+        early.setTarget(file)
+        early.close()
     root.addHandler(file)
 
 

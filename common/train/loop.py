@@ -1,7 +1,7 @@
 """The steps of a training, from wherever it stands to the end of its stage."""
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -26,7 +26,10 @@ class Progress:
     epoch: int  # the one under way; epochs are counted over both stages
     step: int  # whole steps of it
     stage_start: int  # first epoch of the stage
-    saved: tuple[int, int]  # (epoch, step) of the newest snapshot
+    saved: tuple[int, int] = field(init=False)  # (epoch, step) of the newest snapshot, at first of the start
+
+    def __post_init__(self) -> None:
+        self.saved = self.position
 
     @property
     def position(self) -> tuple[int, int]:
@@ -34,8 +37,9 @@ class Progress:
         return self.epoch, self.step
 
 
-def train_step(net: nn.Module, optimizer: torch.optim.Optimizer, scaler: torch.amp.GradScaler, group: list[Batch],
-               device: torch.device, clip_grad: float = 0.0) -> dict[str, torch.Tensor]:
+def train_step(net: nn.Module, optimizer: torch.optim.Optimizer, scaler: torch.amp.GradScaler,
+               group: list[Batch], device: torch.device,
+               clip_grad: float = 0.0) -> dict[str, torch.Tensor]:
     """One step of the optimiser over the batches of a group.
 
     Args:
@@ -88,9 +92,10 @@ class TrainLoop:
         save: writes a snapshot; called with whether the run ends with it.
     """
 
-    def __init__(self, config: TrainConfig, devices: list[torch.device], model: Any, optimizer: torch.optim.Optimizer,
-                 scaler: torch.amp.GradScaler, schedule: Schedule, batches: TrainBatches, progress: Progress,
-                 metrics: MetricsFile, save: Callable[[bool], None]) -> None:
+    def __init__(self, config: TrainConfig, devices: list[torch.device], model: Any,
+                 optimizer: torch.optim.Optimizer, scaler: torch.amp.GradScaler, schedule: Schedule,
+                 batches: TrainBatches, progress: Progress, metrics: MetricsFile,
+                 save: Callable[[bool], None]) -> None:
         self.config = config
         self.device = devices[0]
         self.model = model
@@ -102,7 +107,8 @@ class TrainLoop:
         self.metrics = metrics
         self.save = save
         self.failure: Exception | None = None  # what went wrong with the data
-        self.wrap = functools.partial(wrap, model, devices, config.amp, config.compile, config.sync_bn)
+        self.wrap = functools.partial(wrap, model, devices, config.amp, config.compile,
+                                      config.sync_bn)
         self.net: nn.Module | None = None
         self.set_phase()
 
@@ -123,7 +129,7 @@ class TrainLoop:
                 while self.progress.epoch < self.schedule.end_epoch and not stopped:
                     stopped = self.train_epoch(loader, stop)
                     self.save(stopped or self.progress.epoch >= self.schedule.end_epoch)
-                processes.barrier()  # until the last save is done: a process that fails ends all of them
+                processes.barrier()  # until the last save is done: a process that ends, ends them all
         except (torch.OutOfMemoryError, processes.LostProcess):
             self.save(True)
             raise
@@ -155,17 +161,23 @@ class TrainLoop:
                 lr = self.schedule.at(progress.epoch, step)
                 for parameters in self.optimizer.param_groups:
                     parameters['lr'] = lr
-                losses = train_step(net, self.optimizer, self.scaler, group, self.device, config.clip_grad)
+                losses = train_step(net, self.optimizer, self.scaler, group, self.device,
+                                    config.clip_grad)
                 progress.step = step + 1
                 monitor.step_done(step, lr, losses)
-                if config.snapshot_every and progress.step % config.snapshot_every == 0 and progress.step < steps:
-                    monitor.flush()  # a loss that is not finite ends the run before it gets into a snapshot
+                if self.is_due(progress.step):
+                    monitor.flush()  # a loss that is not finite ends the run, and gets into no snapshot
                     self.save(False)
             monitor.flush()
         if progress.step == steps:
             progress.epoch += 1
             progress.step = 0
         return stopped
+
+    def is_due(self, step: int) -> bool:
+        """Whether a snapshot within the epoch is due after so many steps; at its end there is one anyway."""
+        every = self.config.snapshot_every
+        return every > 0 and step % every == 0 and step < self.batches.steps
 
     def set_phase(self) -> nn.Module:
         """Train PoseNet alone or all of the network, as the epoch asks for. Returns the network wrapped for that."""
@@ -182,6 +194,6 @@ class TrainLoop:
         """The batches of one step; on any error none, and the error in `failure`."""
         try:
             return read_group(batches, self.config.grad_accum, timer)
-        except Exception as error:  # whatever it is, all processes end after the same step, with a snapshot
+        except Exception as error:  # whatever it is, all processes end after the same step
             self.failure = error
             return []

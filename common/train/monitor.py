@@ -52,8 +52,8 @@ class Monitor:
         every: steps between two lines of the log.
     """
 
-    def __init__(self, metrics: MetricsFile, epoch: int, end_epoch: int, first_step: int, steps: int,
-                 every: int) -> None:
+    def __init__(self, metrics: MetricsFile, epoch: int, end_epoch: int, first_step: int,
+                 steps: int, every: int) -> None:
         self.metrics = metrics
         self.epoch = epoch
         self.end_epoch = end_epoch
@@ -63,8 +63,8 @@ class Monitor:
         self.total = Timer()
         self.read = Timer()
         hidden = None if processes.is_main() else True  # None: shown on a terminal only
-        self.bar = tqdm(total=steps, initial=first_step, desc=f'epoch {epoch}/{end_epoch}', unit='itr',
-                        dynamic_ncols=True, disable=hidden)
+        self.bar = tqdm(total=steps, initial=first_step, desc=f'epoch {epoch}/{end_epoch}',
+                        unit='itr', dynamic_ncols=True, disable=hidden)
 
     def __enter__(self) -> 'Monitor':
         self.total.tic()
@@ -98,16 +98,18 @@ class Monitor:
         self.pending = []
         self.bar.set_postfix(loss=f'{sum(losses.values()):.4f}')
         loads = processes.gather_objects(load_report()) or []
-        log.info(train_line((self.epoch, self.end_epoch, step.number, self.steps), step.lr, self.speed(), losses,
-                            ' '.join(load for load in loads if load)))
+        position = (self.epoch, self.end_epoch, step.number, self.steps)
+        log.info(train_line(position, step.lr, self.speed(), losses, ' '.join(filter(None, loads))))
 
     def write_row(self, step: Step, losses: dict[str, float]) -> None:
         """Write one step to metrics.jsonl. UserError: a loss is not finite."""
         if not all(math.isfinite(value) for value in losses.values()):
-            raise UserError(f'the loss is not finite at epoch {self.epoch} itr {step.number}: {format_losses(losses)}; '
-                            'try a lower lr, warmup_iters, clip_grad or amp=none, from the last snapshot')
-        row = {'epoch': self.epoch, 'step': step.number, 'global_step': self.epoch * self.steps + step.number,
-               'lr': step.lr, 'loss': sum(losses.values())}
+            raise UserError(f'the loss is not finite at epoch {self.epoch} itr {step.number}: '
+                            f'{format_losses(losses)}; try a lower lr, warmup_iters, clip_grad or amp=none, '
+                            'from the last snapshot')
+        row = {'epoch': self.epoch, 'step': step.number,
+               'global_step': self.epoch * self.steps + step.number, 'lr': step.lr,
+               'loss': sum(losses.values())}
         self.metrics.row(row | {f'loss_{name}': value for name, value in losses.items()})
 
     def speed(self) -> tuple[float, float]:
@@ -121,8 +123,8 @@ def format_losses(losses: dict[str, float]) -> str:
     return ' '.join(f'loss_{name}: {value:.4f}' for name, value in losses.items())
 
 
-def train_line(position: tuple[int, int, int, int], lr: float, speed: tuple[float, float], losses: dict[str, float],
-               extra: str = '') -> str:
+def train_line(position: tuple[int, int, int, int], lr: float, speed: tuple[float, float],
+               losses: dict[str, float], extra: str = '') -> str:
     """The log line of a training step.
 
     Args:
@@ -134,7 +136,8 @@ def train_line(position: tuple[int, int, int, int], lr: float, speed: tuple[floa
     """
     epoch, end_epoch, itr, itrs = position
     total, read = speed
+    hours = total * itrs / 3600
     line = (f'Epoch {epoch}/{end_epoch} itr {itr}/{itrs}: lr: {lr:.4g} '
-            f'speed: {total:.2f}({total - read:.2f}s r{read:.2f})s/itr {total * itrs / 3600:.2f}h/epoch '
+            f'speed: {total:.2f}({total - read:.2f}s r{read:.2f})s/itr {hours:.2f}h/epoch '
             f'{format_losses(losses)}')
     return f'{line} {extra}'.rstrip()

@@ -43,7 +43,8 @@ class Schedule:
     def table(self) -> str:
         """One entry per range of epochs of equal rate ('step'), or first and last rate ('cosine')."""
         if self.kind == 'cosine':
-            return f'cosine from {self.lr:g} to 0 over epochs {self.start_epoch}..{self.end_epoch - 1}'
+            last = self.end_epoch - 1
+            return f'cosine from {self.lr:g} to 0 over epochs {self.start_epoch}..{last}'
         within = [epoch for epoch in self.dec_epochs if self.start_epoch < epoch < self.end_epoch]
         begins = [self.start_epoch, *within]
         ends = [*within, self.end_epoch]
@@ -57,18 +58,22 @@ def freeze_and_collect(model: Any) -> list[nn.Parameter]:
     The mesh backbone's stem is never run (the mesh branch starts from Pose2Feat's map), so it is left out too: under
     DistributedDataParallel a parameter without gradient would be waited for.
     """
-    trained = {id(parameter) for module in model.trainable_modules for parameter in module.parameters()}
+    trained = set()
+    for module in model.trainable_modules:
+        trained |= {id(parameter) for parameter in module.parameters()}
     for name, parameter in model.named_parameters():
         unused = name.startswith(('mesh_backbone.conv1.', 'mesh_backbone.bn1.'))
         parameter.requires_grad_(id(parameter) in trained and not unused)
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
-def make_optimizer(name: str, parameters: list[nn.Parameter], lr: float, weight_decay: float) -> torch.optim.Optimizer:
+def make_optimizer(name: str, parameters: list[nn.Parameter], lr: float,
+                   weight_decay: float) -> torch.optim.Optimizer:
     """'adam' or 'adamw' with PyTorch's default betas, in the fused form. Decay spares biases and norms."""
     decayed = [parameter for parameter in parameters if parameter.ndim > 1]
     spared = [parameter for parameter in parameters if parameter.ndim <= 1]
-    groups = [{'params': decayed, 'weight_decay': weight_decay}, {'params': spared, 'weight_decay': 0.0}]
+    groups = [{'params': decayed, 'weight_decay': weight_decay},
+              {'params': spared, 'weight_decay': 0.0}]
     groups = [group for group in groups if group['params']]
     if name == 'adamw':
         return torch.optim.AdamW(groups, lr=lr, fused=True)

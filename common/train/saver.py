@@ -9,7 +9,7 @@ from common.snapshot import checkpoint
 
 log = logging.getLogger(__name__)
 RETRY = 10  # seconds between two tries to write the last snapshot
-PATIENCE = 20 * 60  # seconds of trying; other processes of a run wait for the first one at most half an hour
+PATIENCE = 20 * 60  # seconds of trying; the other processes of a run wait half an hour at most
 
 
 class Saver:
@@ -49,11 +49,14 @@ class Saver:
             except OSError as error:
                 fault = f'cannot write {path}: {error.strerror or error}'
             if not last:
-                log.warning('%s; training goes on, make room before the next snapshot is due', fault)
+                log.warning('%s; training goes on, make room before the next snapshot is due',
+                            fault)
                 return False
             if time.monotonic() >= deadline:
-                raise UserError(f'{fault}; this state of the network is lost, earlier snapshots are unchanged')
-            log.warning('%s; make room: trying again every %d s for %d minutes', fault, RETRY, PATIENCE // 60)
+                raise UserError(f'{fault}; this state of the network is lost, earlier snapshots are '
+                                'unchanged')
+            log.warning('%s; make room: trying again every %d s for %d minutes', fault, RETRY,
+                        PATIENCE // 60)
             time.sleep(RETRY)
         checkpoint.prune(self.folder, self.keep, number)
         log.info('wrote %s', path)

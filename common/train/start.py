@@ -14,6 +14,8 @@ from common.snapshot.meta import NetworkConfig
 from common.train import random_state
 
 log = logging.getLogger(__name__)
+# What PyTorch, NumPy and Python may raise for a state that is not theirs.
+DAMAGED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError)
 
 
 class TrainConfig(NetworkConfig, Protocol):
@@ -62,8 +64,9 @@ def find_start(config: TrainConfig, folder: Path, weights: str | Path | None) ->
                         'python main/train.py --stage lixel, then --stage param --continue')
     old = checkpoint.find_snapshots(folder)
     if old:
-        log.info('note: %s has snapshots of an earlier run, up to epoch %d; this run replaces them one by one, and '
-                 '--continue takes the highest: another output_dir keeps the two apart', folder, old[-1][0])
+        log.info('note: %s has snapshots of an earlier run, up to epoch %d; this run replaces them one '
+                 'by one, and --continue takes the highest: another output_dir keeps the two apart',
+                 folder, old[-1][0])
     return Start()
 
 
@@ -88,11 +91,12 @@ def resume(config: TrainConfig, path: Path, content: dict[str, Any]) -> Start:
         began = meta.get('stage_start', 0 if config.stage == 'lixel' else epoch)
         return Start(epoch, 0, began, path, content, exact='state' in content)
     if config.stage == 'lixel':
-        raise UserError(f'{path} is of the param stage, which follows the lixel stage: continue with --stage param, or '
-                        'start a new run with another output_dir')
+        raise UserError(f'{path} is of the param stage, which follows the lixel stage: continue with '
+                        '--stage param, or start a new run with another output_dir')
     if snapshot_meta.step_within(content):  # the param stage would replace it
-        raise UserError(f'{path} is from the middle of epoch {epoch} of the lixel stage: finish that first '
-                        '(--stage lixel --continue), or take its weights as they are (--stage param --snapshot)')
+        raise UserError(f'{path} is from the middle of epoch {epoch} of the lixel stage: finish that '
+                        'first (--stage lixel --continue), or take its weights as they are (--stage '
+                        'param --snapshot)')
     return Start(epoch, 0, epoch, path, content)
 
 
@@ -107,8 +111,9 @@ def newest_snapshot(folder: Path) -> tuple[Path, dict[str, Any]]:
         except UserError as error:
             hint = '; trying the one before it' if path != paths[-1] else ''
             log.warning('%s%s', error, hint)
-    raise UserError(f'--continue: none of the snapshots in {folder} can be read ({len(paths)}, the reasons are above): '
-                    'start again without --continue, or --snapshot FILE with one from elsewhere')
+    raise UserError(f'--continue: none of the snapshots in {folder} can be read ({len(paths)}, the '
+                    'reasons are above): start again without --continue, or --snapshot FILE with one from '
+                    'elsewhere')
 
 
 def load_weights(start: Start, model: nn.Module) -> None:
@@ -133,7 +138,8 @@ def load_state(start: Start, optimizer: torch.optim.Optimizer, scaler: torch.amp
     if start.content is None:
         return
     if not start.exact:
-        log.info('starting from the weights of %s at epoch %d, with a fresh optimiser', start.path, start.epoch)
+        log.info('starting from the weights of %s at epoch %d, with a fresh optimiser', start.path,
+                 start.epoch)
         return
     state = start.content['state']
     decays = [group['weight_decay'] for group in optimizer.param_groups]
@@ -142,14 +148,15 @@ def load_state(start: Start, optimizer: torch.optim.Optimizer, scaler: torch.amp
         if state['scaler']:  # empty when the run before had no scaled loss
             scaler.load_state_dict(state['scaler'])
         random_state.restore(state['random'])
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError) as error:
-        raise UserError(f'the optimiser or random state in {start.path} does not fit ({one_line(error)}): --snapshot '
-                        f'{start.path} in place of --continue starts from its weights alone') from error
+    except DAMAGED as error:
+        raise UserError(f'the optimiser or random state in {start.path} does not fit '
+                        f'({one_line(error)}): --snapshot {start.path} in place of --continue starts from '
+                        'its weights alone') from error
     for group, decay in zip(optimizer.param_groups, decays, strict=True):
         group['weight_decay'] = decay  # a setting of this run, not of the one before
     if all(state[name] == size for name, size in sizes.items()):
         start.step = state['step']
     elif state['step']:
-        log.warning('%s is from the middle of epoch %d, with another batch size or data: that epoch starts again',
-                    start.path, start.epoch)
+        log.warning('%s is from the middle of epoch %d, with another batch size or data: that epoch '
+                    'starts again', start.path, start.epoch)
     log.info('resuming %s at epoch %d step %d', start.path, start.epoch, start.step)

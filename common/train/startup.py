@@ -18,8 +18,8 @@ log = logging.getLogger(__name__)
 FEW = 1000  # samples; fewer are worth a note
 
 
-def report(config: TrainConfig, folder: Path, devices: list[torch.device], datasets: list[Any], batches: TrainBatches,
-           model: torch.nn.Module, schedule: Schedule) -> None:
+def report(config: TrainConfig, folder: Path, devices: list[torch.device], datasets: list[Any],
+           batches: TrainBatches, model: torch.nn.Module, schedule: Schedule) -> None:
     """Log all settings and what the run begins with; the first process also writes the settings to config.json.
 
     Args:
@@ -32,16 +32,18 @@ def report(config: TrainConfig, folder: Path, devices: list[torch.device], datas
     if processes.is_main():
         write_text(folder / 'config.json', json.dumps(resolved, indent=2) + '\n')
     counts = ', '.join(f'{type(dataset).__name__} {len(dataset)}' for dataset in datasets)
-    replicas = len(devices) * processes.world_size()
+    world = processes.world_size()
     log.info(', '.join(f'{name} {version}' for name, version in versions().items()))
-    log.info('devices: %s; processes: %d', '; '.join(map(device_name, devices)), processes.world_size())
-    log.info('batch: %d per device x %d devices x %d accumulated = %d samples per step, %d steps per epoch',
-             config.train_batch_size, replicas, config.grad_accum, batches.step_size, batches.steps)
+    log.info('devices: %s; processes: %d', '; '.join(map(device_name, devices)), world)
+    log.info('batch: %d per device x %d devices x %d accumulated = %d samples per step, '
+             '%d steps per epoch', config.train_batch_size, len(devices) * world, config.grad_accum,
+             batches.step_size, batches.steps)
     log.info('training samples: %s', counts)
     parameters = list(model.parameters())
     total = sum(parameter.numel() for parameter in parameters)
     trained = sum(parameter.numel() for parameter in parameters if parameter.requires_grad)
-    log.info('parameters: %.1f M, %.1f M of them trained in the %s stage', total / 1e6, trained / 1e6, config.stage)
+    log.info('parameters: %.1f M, %.1f M of them trained in the %s stage', total / 1e6, trained / 1e6,
+             config.stage)
     log.info('learning rate: %s', schedule.table())
     if batches.length < FEW:
         log.info('note: %d samples are too few to learn from; fine for a trial run', batches.length)
