@@ -134,7 +134,7 @@ OUT_OF_RANGE = {
     'wide network': ('train', ['resnet_width=100000'], 'resnet_width=100000: must not be above 512'),
     'interpolation': ('train', ['output_dir=${oc.env:HOME}'], 'cannot read the options: .*settings cannot use'),
     'growing text': ('train', ['exclude=[&a [x,x],*a]'], 'settings cannot use names for parts'),
-    'batch of one': ('train', ['train_batch_size=1'], 'train_batch_size=1: batch normalisation needs at least two samples'),
+    'batch of one': ('train', ['train_batch_size=1'], 'batch normalisation needs at least two samples'),
     'nested list': ('train', ['exclude=' + '[' * 3000], 'lists are nested too deeply'),
     'huge picture': ('train', ['input_img_shape=[32768,32768]', 'output_hm_shape=[8,8192,8192]'], 'pixels up to 4096'),
     'no snapshot named': ('test', [], 'name a snapshot by --test_epoch N .in .*: none. or by --snapshot FILE'),

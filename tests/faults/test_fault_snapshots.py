@@ -51,7 +51,8 @@ def test_continue_takes_the_snapshot_before_a_damaged_one(snapshot, tmp_path, ca
         if fault:
             SPOIL[fault](path)
     assert newest_snapshot(tmp_path)[0].name == 'snapshot_1.pth.tar'
-    assert [line.split(' is not')[0] for line in caplog.messages] == [f'{tmp_path}/snapshot_{n}.pth.tar' for n in (5, 4, 3)]
+    unreadable = [line.split(' is not')[0] for line in caplog.messages]
+    assert unreadable == [f'{tmp_path}/snapshot_{n}.pth.tar' for n in (5, 4, 3)]
 
 
 META = {'human_model': 7, 'stage': 'mesh', 'resnet_type': 'x', 'resnet_width': None, 'sigma': [2.5],
@@ -79,7 +80,8 @@ def test_damaged_record_of_a_snapshot(key, snapshot, tmp_path):
     ({'network': {'a': torch.zeros(1).to_sparse()}}, 'of a kind that no network is made of'),
     ({'network': {'a': torch.zeros(1, dtype=torch.complex64)}}, 'of a kind that no network is made of'),
     ({'network': {'a': torch.zeros(1).expand(2 ** 40)}}, 'larger than what is stored of it'),
-    ({'optimizer': 3}, "'optimizer' is not a dictionary"), ({'state': {'step': 'x'}}, "'state' has an invalid step, ste"),
+    ({'optimizer': 3}, "'optimizer' is not a dictionary"),
+    ({'state': {'step': 'x'}}, "'state' has an invalid step, ste"),
     ({'meta': [1]}, "its 'meta' is not a dictionary")])
 def test_damaged_content_of_a_snapshot(change, told, snapshot, tmp_path):
     torch.save({**torch.load(snapshot, weights_only=True), **change}, tmp_path / 'a')

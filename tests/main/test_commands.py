@@ -101,8 +101,8 @@ def test_two_processes_train_and_test_like_one(tmp_path, monkeypatch):
     phases = {'pose_epochs': 1, 'lixel_epochs': 2, 'lr': 1e-4}
     train_here(one, train_batch_size=4, **phases)
     tiny = settings_file(two, train_batch_size=2, **phases)
-    program = ROOT / 'tests' / 'common' / 'train' / 'train_with_fixed_batchnorm.py'
-    text = run([*TORCHRUN, str(program), '--gpu', 'cpu', '--cfg', tiny])
+    script = ROOT / 'tests' / 'common' / 'train' / 'train_with_fixed_batchnorm.py'
+    text = run([*TORCHRUN, str(script), '--gpu', 'cpu', '--cfg', tiny])
     assert '2 per device x 2 devices x 1 accumulated = 4 samples per step, 5 steps per epoch' in text
     ours, theirs = read_losses(one), read_losses(two)
     assert [row[:2] for row in ours] == [row[:2] for row in theirs] == [
@@ -127,8 +127,9 @@ def test_torchrun_is_interrupted_twice(tmp_path):
     for kind, marker in ((signal.SIGTERM, 'itr 2/20'), (signal.SIGINT, 'itr 10/20')):
         code, text = stop_at([*TORCHRUN, *words], marker, kind)
         assert code == 1 and f'got signal: {kind.value}' in text, text  # torchrun's own: the processes ended with 0
-        hint, = (line for line in text.splitlines() if line.startswith('stopped; the last step is saved. Resume with: '))
-        start, words = hint.split('Resume with: ')[1].split()[:3], hint.split('Resume with: ')[1].split()[3:]
+        stopped = 'stopped; the last step is saved. Resume with: '
+        hint, = (line.removeprefix(stopped) for line in text.splitlines() if line.startswith(stopped))
+        start, words = hint.split()[:3], hint.split()[3:]
         assert start == ['torchrun', '--nproc_per_node', '2'] and words[-1] == '--continue'
     last = ranks(train.main, words[1:])
     assert [child.end() for child in (*whole, *last)] == [0] * 4
