@@ -3,11 +3,15 @@
     Trainer(cfg).train()                # -> output/log, output/model_dump/snapshot_<epoch>.pth.tar
     Tester(cfg, snapshot_file).test()   # -> output/result/<testset>.json
 """
+import copy
 import json
+import logging
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from torch.utils.data import DataLoader
 from tqdm import tqdm
 
 from common.devices import processes
@@ -16,49 +20,68 @@ from common.devices.wrap import autocast_dtype, to_device, wrap
 from common.errors import UserError
 from common.files.lock import FolderLock
 from common.files.whole import write_text
-from common.human_model import get_human_model
+from common.human_model import HumanModel, get_human_model
 from common.nets.fuse import prepare_for_inference
 from common.snapshot import checkpoint
 from common.snapshot import meta as snapshot_meta
-from common.train import random_state, startup
-from common.train.loader import Reader, TrainBatches, make_loader, shard
-from common.train.logger import Logger
-from common.train.loop import TrainLoop
+from common.train import random_state
+from common.train.loader import EpochView, Reader, TrainBatches, make_loader, shard
+from common.train.logger import open_log, start_console
+from common.train.loop import Progress, TrainLoop
+from common.train.metrics_file import MetricsFile
 from common.train.optim import Schedule, freeze_and_collect, make_optimizer
 from common.train.saver import Saver
-from common.train.start import find_start, load_state, load_weights
+from common.train.start import Start, find_start, load_state, load_weights
+from common.train.startup import report
+from common.train.stop import StopRequest
 from data import build_dataset
 from data.assets.missing import report_missing
-from data.dataset import MultipleDatasets
+from data.dataset import mix_datasets
+from main.config import Config
 from main.config_check import check_train_batch
-from main.model import get_model
+from main.model import Model, get_model
+
+log = logging.getLogger(__name__)
 
 
 class Base:
-    """What training and test share: configuration, devices, processes, log."""
+    """What training and test share: configuration, devices, processes, log.
 
-    def __init__(self, config, log_name, alone=False):
+    Args:
+        config: Config; a copy of it is used. log_name: of the text file. alone: lock the output folder.
+    Raises:
+        UserError: settings that exclude each other, a folder that cannot be written or is in use.
+    """
+
+    def __init__(self, config: Config, log_name: str, alone: bool = False) -> None:
         config.check()
-        self.cfg = config
+        self.cfg = copy.deepcopy(config)
         self.devices = devices()
         self.device = self.devices[0]
         processes.init(self.device)
         self.output = Path(config.output_dir)
-        self.lock = FolderLock(self.output) if alone and processes.is_main() else None
-        self.logger = Logger(self.output / 'log', log_name, processes.is_main(), config.tensorboard)
+        self.lock: FolderLock | None = None
+        if processes.is_main():
+            if alone:
+                self.lock = FolderLock(self.output)
+            open_log(self.output / 'log', log_name)
+        else:
+            start_console(logging.WARNING)  # what happens in all processes is reported by the first
         if self.device.type == 'cuda':
             torch.backends.cudnn.benchmark = True
             torch.set_float32_matmul_precision('high')
 
-    def loader(self, dataset, batches):
+    def loader(self, dataset: Any, batches: Any) -> DataLoader:
+        """A DataLoader with this process's share of the machine's loader processes."""
         workers = -(-self.cfg.num_thread // processes.local_size())
         return make_loader(dataset, batches, workers, self.device.type == 'cuda')
 
-    def body_model(self):
-        return get_human_model(self.cfg.human_model, model_dir=self.cfg.human_model_dir)
+    def body_model(self) -> HumanModel:
+        """The body model of the configuration. UserError: its file is missing."""
+        return get_human_model(self.cfg.human_model, self.cfg.human_model_dir)
 
 
-class Trainer(TrainLoop, Base):
+class Trainer(Base):
     """Trains one stage.
 
     Args:
@@ -69,124 +92,159 @@ class Trainer(TrainLoop, Base):
             in the same output folder.
     """
 
-    def __init__(self, config, weights=None):
+    def __init__(self, config: Config, weights: str | Path | None = None) -> None:
         check_train_batch(config.train_batch_size)
         super().__init__(config, 'train_logs', alone=True)
-        self.saver = Saver(self.output / 'model_dump', config.keep_snapshots, self.logger.info)
+        if weights:
+            self.cfg.update({'pretrained_backbone': False})
+        random_state.seed_all(self.cfg.seed)
+        self.metrics = MetricsFile(self.output / 'log', processes.is_main(), self.cfg.tensorboard)
+        self.saver = Saver(self.output / 'model_dump', self.cfg.keep_snapshots)
         if self.lock and self.lock.held:
             self.saver.remove_leftovers()
-        random_state.seed_all(config.seed)
-        start = find_start(config, self.output / 'model_dump', weights, self.logger.info)
-        if weights:
-            config.update({'pretrained_backbone': False})
-        self.human_model, self.model, sets = self.open_all(start)
-        self.dataset = mix(sets['3d'], sets['2d'], config.seed)
-        self.batches = TrainBatches(len(self.dataset), config.train_batch_size * len(self.devices), config.seed,
-                                    processes.rank(), processes.world_size(), config.grad_accum)
-        self.model.to(self.device, memory_format=torch.channels_last)  # the data sets may have forked until here
-        self.parameters = freeze_and_collect(self.model)
-        self.optimizer = make_optimizer(config.optimizer, self.parameters, config.lr, config.weight_decay)
-        half = autocast_dtype(config.amp, self.device) == torch.float16
-        self.scaler = torch.amp.GradScaler(self.device.type, enabled=half)
+        start = find_start(self.cfg, self.saver.folder, weights)
+        sets_3d, sets_2d = self.open_model_and_data(start)
+        self.dataset = mix_datasets(sets_3d, sets_2d, self.cfg.seed)
+        batch = self.cfg.train_batch_size * len(self.devices)
+        self.batches = TrainBatches(len(self.dataset), batch, self.cfg.seed, processes.rank(),
+                                    processes.world_size(), self.cfg.grad_accum)
+        # After the data sets, which may fork processes to draw their pictures: those must not inherit a CUDA context.
+        self.model.to(self.device).to(memory_format=torch.channels_last)
+        self.make_optimizer()
         self.sizes = {'step_size': self.batches.step_size, 'samples': len(self.dataset)}
-        load_state(start, self.optimizer, self.scaler, self.sizes, self.logger.info)
+        load_state(start, self.optimizer, self.scaler, self.sizes)
         if start.content is None or weights:
-            self.logger.new_run()
-        self.epoch, self.step, self.stage_start = start.epoch, start.step, start.stage_start
-        self.saved, self.failure = (self.epoch, self.step), None
-        self.schedule = Schedule(config.lr_schedule, config.lr, config.lr_dec_factor, config.lr_dec_epoch,
-                                 self.stage_start, self.stage_end(), self.batches.steps, config.warmup_iters)
-        self.logger.info(startup.settings(config))
-        self.logger.write_json('config.json', config.resolved())
-        counts = {type(d).__name__: len(d) for kind in sets.values() for d in kind}
-        self.logger.info(startup.startup(config, self.devices, counts, self.batches, self.model, self.schedule))
-        self.net = None
-        self.set_phase()
+            self.metrics.new_run()
+        self.progress = Progress(start.epoch, start.step, start.stage_start)
+        self.schedule = self.make_schedule()
+        report(self.cfg, self.output / 'log', self.devices, [*sets_3d, *sets_2d], self.batches,
+               self.model, self.schedule)
+        self.loop = TrainLoop(self.cfg, self.devices, self.model, self.optimizer, self.scaler,
+                              self.schedule, self.batches, self.progress, self.metrics, self.save)
 
-    def open_all(self, start):
-        """The body model, the network as it starts, and the training sets {'3d': [...], '2d': [...]}; one UserError for
-        all the body model's and the data's files that are missing."""
-        human_model, model, sets, errors = None, None, {'3d': [], '2d': []}, []
+    def open_model_and_data(self, start: Start) -> tuple[list, list]:
+        """Set `human_model` and `model`, with the weights of the start; returns the opened 3-D and 2-D sets.
+
+        UserError: one for all the body model's and the data's files that are missing; no training set is named.
+        """
+        errors = []
         try:
-            human_model = self.body_model()
+            self.human_model = self.body_model()
         except UserError as error:
             errors.append(error)
         else:  # before the data, which may take minutes
-            model = get_model(self.cfg, human_model, 'train')
-            load_weights(start, model)
-        names = {'3d': self.cfg.trainset_3d, '2d': self.cfg.trainset_2d}
-        for kind in names:
-            for name in names[kind]:
+            self.model: Model = get_model(self.cfg, self.human_model, 'train')
+            load_weights(start, self.model)
+        sets: tuple[list, list] = ([], [])
+        for opened, names in zip(sets, (self.cfg.trainset_3d, self.cfg.trainset_2d), strict=True):
+            for name in names:
                 try:
-                    sets[kind].append(build_dataset(name, 'train', self.cfg))
+                    opened.append(build_dataset(name, 'train', self.cfg))
                 except UserError as error:
                     errors.append(error)
         if errors:
-            report_missing(errors, [*names['3d'], *names['2d']], 'train', self.cfg)
-        if not sets['3d'] + sets['2d']:
+            names = [*self.cfg.trainset_3d, *self.cfg.trainset_2d]
+            report_missing(errors, names, 'train', self.cfg)
+        if not any(sets):
             raise UserError('no training set: name some in trainset_3d and trainset_2d')
-        return human_model, model, sets
+        return sets
 
-    def stage_end(self):
-        """A cosine over the param stage has a length of its own, wherever the lixel stage was left."""
-        if self.cfg.stage == 'param' and self.cfg.lr_schedule == 'cosine' and self.cfg.end_epoch_override is None:
-            return self.stage_start + self.cfg.param_epochs
-        return self.cfg.end_epoch
+    def make_optimizer(self) -> None:
+        """Set `optimizer`, over all that the stage trains, and `scaler`, which does nothing unless amp=fp16."""
+        cfg = self.cfg
+        parameters = freeze_and_collect(self.model)
+        self.optimizer = make_optimizer(cfg.optimizer, parameters, cfg.lr, cfg.weight_decay)
+        half = autocast_dtype(cfg.amp, self.device) == torch.float16
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=half)
 
+    def make_schedule(self) -> Schedule:
+        """The learning rate of every step of the stage."""
+        cfg = self.cfg
+        begin = self.progress.stage_start
+        return Schedule(cfg.lr_schedule, cfg.lr, cfg.lr_dec_factor, cfg.lr_dec_epoch, begin,
+                        cfg.stage_end(begin), self.batches.steps, cfg.warmup_iters)
 
-def mix(sets_3d, sets_2d, seed):
-    """One data set of all: 3-D sets in a row, 2-D sets in a row, both mixed in equal parts."""
-    groups = [sets[0] if len(sets) == 1 else MultipleDatasets(sets, make_same_len=False, seed=seed)
-              for sets in (sets_3d, sets_2d) if sets]
-    return groups[0] if len(groups) == 1 else MultipleDatasets(groups, make_same_len=True, seed=seed)
+    def train(self) -> bool:
+        """Train to the end of the stage; False: ended early. See TrainLoop.run, also for the errors."""
+        if self.progress.epoch >= self.schedule.end_epoch:
+            log.info('nothing to do: the %s stage ends at epoch %d', self.cfg.stage,
+                     self.schedule.end_epoch)
+        loader = self.loader(EpochView(self.dataset), self.batches)  # local: its processes end here
+        try:
+            with StopRequest() as stop:
+                return self.loop.run(loader, stop)
+        finally:
+            if self.lock:
+                self.lock.release()
+
+    def save(self, last: bool = False) -> None:
+        """Write snapshot_<epoch> of the epoch just finished, or of the one under way (its `state.step` is not 0).
+
+        `last`: the run ends with it. UserError: there is no room for the last one.
+        """
+        at = self.progress
+        if not processes.is_main() or at.saved == at.position:
+            return
+        state = {'step': at.step, **self.sizes, 'scaler': self.scaler.state_dict(),
+                 'random': random_state.capture()}
+        content = {'epoch': at.epoch - 1, 'network': checkpoint.pack_network(self.model),
+                   'optimizer': self.optimizer.state_dict(), 'state': state,
+                   'meta': snapshot_meta.record(self.cfg, self.human_model, at.stage_start)}
+        number = at.epoch if at.step else at.epoch - 1
+        if self.saver.write(number, content, last):
+            at.saved = at.position
 
 
 class Tester(Base):
     """Tests one snapshot on `config.testset`; stage and network come from the snapshot.
 
     Args:
-        config: Config. snapshot: path. stage: 'lixel' or 'param' to ask for one, None for the snapshot's.
+        config: Config.
+        snapshot: path.
+        stage: 'lixel' or 'param' to ask for one, None for the snapshot's.
     Raises:
         UserError: data or body model missing, not a checkpoint, or the param stage of a lixel snapshot.
     """
 
-    def __init__(self, config, snapshot, stage=None):
+    def __init__(self, config: Config, snapshot: str | Path, stage: str | None = None) -> None:
         content = checkpoint.read(snapshot)
-        snapshot_meta.tell_unfinished(content, snapshot)
-        meta = snapshot_meta.describe(content, snapshot)
-        snapshot_meta.adopt(meta, config, snapshot, stage)
+        config = copy.deepcopy(config)
+        snapshot_meta.adopt(snapshot_meta.describe(content, snapshot), config, snapshot, stage)
         super().__init__(config, 'test_logs')
-        self.snapshot, self.epoch = Path(snapshot), int(content['epoch'])
-        self.model = get_model(config, self.body_model(), 'test')
-        checkpoint.load_network(self.model, content, snapshot, regressor_optional=config.stage == 'lixel')
-        self.dataset = build_dataset(config.testset, 'test', config)  # last: it may take minutes
-        self.net = wrap(prepare_for_inference(self.model, self.device), self.devices, config.amp, config.compile)
+        snapshot_meta.warn_of_unfinished(content, snapshot)
+        self.snapshot = Path(snapshot)
+        self.epoch = content['epoch']
+        model = get_model(self.cfg, self.body_model(), 'test')
+        checkpoint.load_network(model, content, snapshot, regressor_optional=self.cfg.stage == 'lixel')
+        self.dataset = build_dataset(self.cfg.testset, 'test', self.cfg)  # last: it may take minutes
+        model = prepare_for_inference(model, self.device)
+        self.net = wrap(model, self.devices, self.cfg.amp, self.cfg.compile)
 
     @torch.inference_mode()
-    def test(self):
+    def test(self) -> dict[str, float]:
         """Returns {metric: mean over the test set}; also printed and written to output/result/<testset>.json."""
-        batches = shard(len(self.dataset), self.cfg.test_batch_size * len(self.devices), processes.rank(),
-                        processes.world_size())
+        size = self.cfg.test_batch_size * len(self.devices)
+        batches = shard(len(self.dataset), size, processes.rank(), processes.world_size())
+        reader = Reader(self.loader(self.dataset, batches))
+        bar = tqdm(reader, total=len(batches), desc=self.cfg.testset, unit='batch', dynamic_ncols=True,
+                   disable=None if processes.is_main() else True)
         rows = []
-        bar = tqdm(Reader(self.loader(self.dataset, batches)), total=len(batches), desc=self.cfg.testset,
-                   unit='batch', dynamic_ncols=True, disable=None if processes.is_main() else True)
         for indices, batch in zip(batches, bar, strict=True):
-            inputs, targets, meta_info = (to_device(part, self.device) for part in batch)
+            inputs, targets, meta_info = to_device(batch, self.device)
             outs = self.net(inputs, targets, meta_info, 'test')
             outs = {name: value.float().cpu().numpy() for name, value in outs.items()}
             rows.append(self.dataset.evaluate(outs, indices[0]))
         gathered = processes.gather_objects(rows)
-        if not processes.is_main():
+        if gathered is None:
             return {}
         rows = [row for part in gathered for row in part]
         results = {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
         return self.write(self.dataset.print_eval_result(results))
 
-    def write(self, summary):
+    def write(self, summary: dict[str, Any]) -> dict[str, float]:
         """Complete the data set's summary by what was tested, save it, and return its means."""
         path = self.output / 'result' / f'{self.cfg.testset}.json'
-        record = {**summary, 'snapshot': self.snapshot.name, 'epoch': self.epoch, 'stage': self.cfg.stage}
-        write_text(path, json.dumps(record, indent=2) + '\n')
-        means = summary['metrics']
-        self.logger.info(f'{self.snapshot.name} ({self.cfg.stage} stage) on {self.cfg.testset}: {path}')
-        return means
+        tested = {'snapshot': self.snapshot.name, 'epoch': self.epoch, 'stage': self.cfg.stage}
+        write_text(path, json.dumps(summary | tested, indent=2) + '\n')
+        log.info('%s (%s stage) on %s: %s', self.snapshot.name, self.cfg.stage, self.cfg.testset, path)
+        return summary['metrics']

@@ -82,3 +82,15 @@ def optional_import(name: str, why: str) -> ModuleType:
         return importlib.import_module(name)
     except ImportError as error:
         raise UserError(f'{why} needs the package "{name}" ({error}): pip install {name}') from error
+
+
+def is_killed_worker(error: Exception) -> bool:
+    """Whether an exception that came out of a DataLoader with processes means that one of them was killed.
+
+    PyTorch has no class for that: it raises a RuntimeError that begins as below, or, where the process was handing over
+    a batch, passes on what the connection said. Errors of the data set itself begin with 'Caught <class> in'.
+    """
+    if isinstance(error, RuntimeError):
+        return str(error).startswith('DataLoader worker (pid')
+    lost = isinstance(error, (ConnectionError, FileNotFoundError, EOFError))
+    return lost and not str(error).startswith('Caught ')

@@ -1,6 +1,7 @@
 """Lists of samples that worker processes share, and the mixture of several data sets."""
 import pickle
 import zlib
+from typing import Any
 
 import numpy as np
 from torch.utils.data import Dataset
@@ -83,3 +84,16 @@ class MultipleDatasets(Dataset):
 
     def __getitem__(self, index):
         return self.get(index, sample_rng(self.seed, self.epoch, index))
+
+
+def mix_datasets(sets_3d: list, sets_2d: list, seed: int) -> Any:
+    """One data set of all: 3-D sets in a row, 2-D sets in a row, both mixed in equal parts."""
+    groups = []
+    for sets in (sets_3d, sets_2d):
+        if len(sets) > 1:
+            groups.append(MultipleDatasets(sets, make_same_len=False, seed=seed))
+        else:
+            groups += sets
+    if len(groups) == 1:
+        return groups[0]
+    return MultipleDatasets(groups, make_same_len=True, seed=seed)

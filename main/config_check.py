@@ -1,82 +1,148 @@
-"""Which values the settings may have."""
+"""Which values the settings may have: a rule beside each field of Config, and checks of several settings together."""
+import dataclasses
+import difflib
 import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from common.errors import UserError, shown
 from data import require_dataset
+from main.config_text import in_words
 
-CHOICES = {'stage': ('lixel', 'param'), 'body_model': ('auto', 'smpl', 'mano', 'open_body', 'open_hand'),
-           'resnet_type': (18, 34, 50, 101, 152), 'lr_schedule': ('step', 'cosine'), 'optimizer': ('adam', 'adamw'),
-           'amp': ('none', 'bf16', 'fp16'), 'missing_image': ('skip', 'error'), 'h36m_protocol': (1, 2),
-           'coco_fit_check': ('published', 'exact'), 'pw3d_gender': ('annotated', 'neutral'),
-           'rootnet_box_format': ('xywh', 'xyxy')}
-POSITIVE = ('resnet_width', 'head_width', 'sigma', 'lr', 'lr_dec_factor', 'train_batch_size', 'test_batch_size',
-            'h36m_train_every', 'h36m_test_every', 'fit_limit_mm', 'fit_limit_lixel', 'grad_accum', 'log_every',
-            'lixel_epochs', 'param_epochs', 'end_epoch', 'synthetic_train_size', 'synthetic_test_size',
-            'synthetic_img_size')
-NOT_NEGATIVE = ('num_thread', 'seed', 'keep_snapshots', 'snapshot_every', 'pose_epochs', 'warmup_iters', 'clip_grad',
-                'weight_decay', 'normal_loss_weight', 'edge_loss_weight', 'heatmap_loss_weight', 'joint_xy_weight',
-                'aug_scale', 'aug_rotation', 'aug_color', 'synthetic_max_heading', 'synthetic_occlusion',
-                'max_missing_images')
-BELOW_ONE = ('aug_scale', 'aug_color')  # a box or a colour may shrink, but not to nothing
-# Beyond these a run would not fail but fill the memory, or never end; the published settings are far from them.
-LARGEST = {'resnet_width': 512, 'head_width': 4096, 'synthetic_img_size': 4096,
-           'synthetic_train_size': 10 ** 9, 'synthetic_test_size': 10 ** 9,
-           'synthetic_occlusion': 1, 'max_missing_images': 1, 'synthetic_max_heading': 180,
-           'num_thread': 1024, 'seed': 2 ** 63 - 1, 'train_batch_size': 10 ** 6,
-           'test_batch_size': 10 ** 6, 'grad_accum': 10 ** 6, 'lixel_epochs': 10 ** 6,
-           'param_epochs': 10 ** 6, 'end_epoch': 10 ** 6, 'warmup_iters': 10 ** 9}
-LARGEST_INPUT, LARGEST_DEPTH = 4096, 1024  # pixels, lixels
-SMALLEST_PICTURE = 32  # pixels; on less there is no room to draw a person
-FOLDERS = ('data_dir', 'human_model_dir', 'output_dir')
-STRIDE = 4  # input pixels per lixel in x and y: the backbone's map is 32 times smaller, the heads double it thrice
+LARGEST_INPUT = 4096  # pixels
+LARGEST_DEPTH = 1024  # lixels
+STRIDE = 4  # input pixels per lixel in x and y: the backbone divides by 32, the heads double three times
 
 
-def check_values(values, source=''):
-    """UserError, which begins with `source`, for the first of {name: value} that no run could use. The names are those
-    that a user writes."""
-    for key, value in values.items():
-        if isinstance(value, float) and not math.isfinite(value):
-            raise UserError(f'{source}{key}={value}: must be a finite number')
-        if isinstance(value, str) and '\0' in value:
-            raise UserError(f'{source}{key} is not a text: it has a character that no name can have')
-    for key, choices in CHOICES.items():
-        if values[key] not in choices:
-            raise UserError(f'{source}{key}={shown(values[key])}: one of {", ".join(map(str, choices))}')
-    for keys, is_good, rule in ((POSITIVE, lambda value: value > 0, 'must be above 0'),
-                                (NOT_NEGATIVE, lambda value: value >= 0, 'must not be negative'),
-                                (BELOW_ONE, lambda value: value < 1, 'must be below 1')):
-        for key in keys:
-            if values[key] is not None and not is_good(values[key]):
-                raise UserError(f'{source}{key}={values[key]}: {rule}')
-    for key, largest in LARGEST.items():
-        if values[key] is not None and values[key] > largest:
-            raise UserError(f'{source}{key}={values[key]}: must not be above {largest}')
-    side = values['synthetic_img_size']
-    if side < SMALLEST_PICTURE:
-        raise UserError(f'{source}synthetic_img_size={side}: at least {SMALLEST_PICTURE} pixels')
-    for key in FOLDERS:
-        if not values[key]:
-            raise UserError(f'{source}{key} is empty: name a folder, or leave it out for the default')
-    for name in (*values['trainset_3d'], *values['trainset_2d'], values['testset']):
-        require_dataset(name, source)
+@dataclass(frozen=True)
+class Rule:
+    """The values that a setting may have, besides its type.
+
+    `at_most` is where a run would not fail but fill the memory, or never end; published settings are far below it.
+    """
+    choices: tuple = ()
+    above: float | None = None
+    at_least: float | None = None
+    below: float | None = None
+    at_most: float | None = None
+    is_path: bool = False  # a file or folder: a relative one counts from the repository root
+    are_datasets: bool = False  # a data set or several
+    key: str | None = None  # what a user writes, where the field itself has another name
 
 
-def check_train_batch(size):
+def setting(default: Any, **rule: Any) -> Any:
+    """A field of Config with its default, and the keywords of its Rule."""
+    metadata = {'rule': Rule(**rule)}
+    if isinstance(default, list):
+        return field(default_factory=lambda: list(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def rule_of(setting: dataclasses.Field) -> Rule:
+    """The rule of a field."""
+    return setting.metadata.get('rule', Rule())
+
+
+def fields_by_key(config: type) -> dict[str, dataclasses.Field]:
+    """The fields of a dataclass by what a user calls them."""
+    return {rule_of(field).key or field.name: field for field in dataclasses.fields(config)}
+
+
+def typed_values(config: type, changes: dict[str, Any], root: Path) -> dict[str, Any]:
+    """What a user set, in the types of the fields.
+
+    Args:
+        config: the dataclass. changes: {key: value}. root: what relative paths count from.
+    Returns:
+        {name of the field: value}.
+    Raises:
+        UserError: unknown key, wrong type or a value out of range.
+    """
+    fields = fields_by_key(config)
+    schema = OmegaConf.structured(config)
+    values = {}
+    for key, given in changes.items():
+        if key not in fields:
+            near = difflib.get_close_matches(str(key), sorted(fields), n=3, cutoff=0.5)
+            hint = 'main/config.py lists all there are'
+            if near:
+                hint = f'did you mean {", ".join(near)}?'
+            raise UserError(f'unknown option "{shown(key)}": {hint}')
+        field = fields[key]
+        try:
+            OmegaConf.update(schema, field.name, given, merge=False)
+        except (OmegaConfBaseException, ValueError, TypeError, OverflowError) as error:
+            text = '' if given is None else shown(given)
+            raise UserError(f'{key}={text}: must be {in_words(field.type)}') from error
+        container: Any = OmegaConf.to_container(schema)
+        value = container[field.name]
+        check_value(key, value, rule_of(field))
+        if isinstance(field.default, tuple):
+            value = tuple(value)
+        elif rule_of(field).is_path and isinstance(value, str):
+            value = str(root / value)
+        values[field.name] = value
+    return values
+
+
+def check_value(key: str, value: Any, rule: Rule) -> None:
+    """UserError for a value of the right type that no run could use. None, where the type allows it, is fine."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise UserError(f'{key}={value}: must be a finite number')
+    if isinstance(value, str) and '\0' in value:
+        raise UserError(f'{key} contains a NUL character')
+    if rule.choices and value not in rule.choices:
+        raise UserError(f'{key}={shown(value)}: one of {", ".join(map(str, rule.choices))}')
+    if rule.is_path and value == '':
+        raise UserError(f'{key} is empty: name a folder or file, or leave it out for the default')
+    if rule.are_datasets:
+        for name in [value] if isinstance(value, str) else value:
+            require_dataset(name)
+    if value is not None:
+        fault = out_of_range(value, rule)
+        if fault:
+            raise UserError(f'{key}={value}: {fault}')
+
+
+def out_of_range(value: Any, rule: Rule) -> str | None:
+    """What a number must be and is not, or None."""
+    if rule.above is not None and value <= rule.above:
+        return f'must be above {rule.above}'
+    if rule.at_least == 0 and value < 0:
+        return 'must not be negative'
+    if rule.at_least is not None and value < rule.at_least:
+        return f'must be at least {rule.at_least}'
+    if rule.below is not None and value >= rule.below:
+        return f'must be below {rule.below}'
+    if rule.at_most is not None and value > rule.at_most:
+        return f'must not be above {rule.at_most}'
+    return None
+
+
+def check_train_batch(size: int) -> None:
     """UserError for a batch (samples per device) that batch normalisation cannot train on."""
     if size < 2:
-        raise UserError(f'train_batch_size={size}: batch normalisation needs two samples at least on every device')
+        raise UserError(f'train_batch_size={size}: batch normalisation needs at least two samples per device')
 
 
-def check_heat_maps(input_img_shape, output_hm_shape):
-    """UserError unless heat maps (depth, height, width) lixels are what the network makes of (height, width) pixels."""
-    depth, *plane = output_hm_shape
-    if not 1 <= depth <= LARGEST_DEPTH or any(
-            not 32 <= size <= LARGEST_INPUT or size % 32 for size in input_img_shape):
-        raise UserError(f'input_img_shape={list(input_img_shape)} output_hm_shape={list(output_hm_shape)}: height and '
-                        f'width of the input must be multiples of 32 pixels up to {LARGEST_INPUT}, and the depth at '
-                        f'least one lixel and at most {LARGEST_DEPTH}')
-    wanted = [size // STRIDE for size in input_img_shape]
-    if plane != wanted:
-        raise UserError(f'output_hm_shape={list(output_hm_shape)}: an input of {input_img_shape[0]} x '
-                        f'{input_img_shape[1]} pixels gives heat maps of {wanted[0]} x {wanted[1]} lixels: set '
-                        f'output_hm_shape=[{depth},{wanted[0]},{wanted[1]}], or another input_img_shape')
+def check_heat_maps(img_shape: tuple[int, int], hm_shape: tuple[int, int, int]) -> None:
+    """UserError unless the network makes heat maps of this shape from images of that one.
+
+    Args:
+        img_shape: height, width of the input, pixels. hm_shape: depth, height, width of the heat maps, lixels.
+    """
+    depth, *plane = hm_shape
+    good_sides = [side % 32 == 0 and 32 <= side <= LARGEST_INPUT for side in img_shape]
+    if not all(good_sides) or not 1 <= depth <= LARGEST_DEPTH:
+        raise UserError(f'input_img_shape={list(img_shape)} output_hm_shape={list(hm_shape)}: the input must '
+                        f'be multiples of 32 pixels up to {LARGEST_INPUT}, and the depth at least one lixel '
+                        f'and at most {LARGEST_DEPTH}')
+    height, width = (side // STRIDE for side in img_shape)
+    if plane != [height, width]:
+        raise UserError(f'output_hm_shape={list(hm_shape)}: an input of {img_shape[0]} x {img_shape[1]} '
+                        f'pixels gives heat maps of {height} x {width} lixels: set '
+                        f'output_hm_shape=[{depth},{height},{width}], or another input_img_shape')

@@ -1,12 +1,17 @@
-"""I2L-MeshNet: picture -> joints -> mesh in lixels -> body-model parameters (paper, figure 2)."""
+"""I2L-MeshNet: image -> joints -> mesh in lixels -> body-model parameters (paper, figure 2)."""
+from typing import Any
+
 import torch
 from torch import nn
 
+from common.human_model import HumanModel
 from common.nets.layer import init_head
 from common.nets.lixel import LixelHead
 from common.nets.loss import MeshLoss, heatmap_loss, masked_l1
 from common.nets.module import ParamRegressor, Pose2Feat
 from common.nets.resnet import ResNetBackbone
+
+Tensors = dict[str, torch.Tensor]
 
 
 class Model(nn.Module):
@@ -20,17 +25,25 @@ class Model(nn.Module):
             freeze_pose: see Config.
     """
 
-    def __init__(self, human_model, stage, resnet_type=50, resnet_width=64, head_width=256, hm_shape=(64, 64, 64),
-                 sigma=2.5, normal_loss_weight=0.1, edge_loss_weight=1., heatmap_loss_weight=0., joint_xy_weight=1.,
-                 orig_joint_loss=True, freeze_bn=False, freeze_pose=False):
+    def __init__(self, human_model: HumanModel, stage: str, resnet_type: int = 50,
+                 resnet_width: int = 64, head_width: int = 256,
+                 hm_shape: tuple[int, int, int] = (64, 64, 64), sigma: float = 2.5,
+                 normal_loss_weight: float = 0.1, edge_loss_weight: float = 1.,
+                 heatmap_loss_weight: float = 0., joint_xy_weight: float = 1.,
+                 orig_joint_loss: bool = True, freeze_bn: bool = False, freeze_pose: bool = False) -> None:
         super().__init__()
-        self.stage, self.sigma, self.freeze_bn = stage, sigma, freeze_bn
-        self.freeze_pose = freeze_pose and stage == 'lixel'
-        self.pose_only = False  # lixel stage: train the pose half alone (set per epoch by the trainer)
-        self.normal_loss_weight, self.edge_loss_weight = normal_loss_weight, edge_loss_weight
-        self.heatmap_loss_weight, self.joint_xy_weight = heatmap_loss_weight, joint_xy_weight
+        self.stage = stage
+        self.sigma = sigma
+        self.normal_loss_weight = normal_loss_weight
+        self.edge_loss_weight = edge_loss_weight
+        self.heatmap_loss_weight = heatmap_loss_weight
+        self.joint_xy_weight = joint_xy_weight
         self.orig_joint_loss = orig_joint_loss
-        joints, self.human_model = human_model.joint_num, human_model
+        self.freeze_bn = freeze_bn
+        self.freeze_pose = freeze_pose and stage == 'lixel'
+        self.pose_only = False  # lixel stage: train the pose half alone (set by the trainer)
+        self.human_model = human_model
+        joints = human_model.joint_num
         self.pose_backbone = ResNetBackbone(resnet_type, resnet_width)
         channels = self.pose_backbone.out_channels
         self.pose_net = LixelHead(joints, channels, head_width, hm_shape)
@@ -43,48 +56,55 @@ class Model(nn.Module):
             init_head(head)
 
     @property
-    def lixel_modules(self):
+    def lixel_modules(self) -> list[nn.Module]:
         """The modules that predict lixels, frozen in the param stage."""
-        return [self.pose_backbone, self.pose_net, self.pose2feat, self.mesh_backbone, self.mesh_net]
+        return [self.pose_backbone, self.pose_net, self.pose2feat, self.mesh_backbone,
+                self.mesh_net]
 
     @property
-    def trainable_modules(self):
+    def trainable_modules(self) -> list[nn.Module]:
         """The modules whose parameters are trained now; the optimiser of this stage gets those without `pose_only`."""
         if self.stage == 'param':
             return [self.param_regressor]
         if self.pose_only:
             return self.lixel_modules[:2]
-        return self.lixel_modules[2:] if self.freeze_pose else self.lixel_modules
+        if self.freeze_pose:
+            return self.lixel_modules[2:]
+        return self.lixel_modules
 
-    def train(self, mode=True):
+    def train(self, mode: bool = True) -> 'Model':
         """Train mode; the frozen nets of the param stage too (their BatchNorm averages move, as in the published
         training), unless `freeze_bn` asks for them to stay as they are; so do those of `freeze_pose`."""
         super().train(mode)
+        still: list[nn.Module] = []
         if mode and self.stage == 'param' and self.freeze_bn:
             still = self.lixel_modules
-        else:
-            still = self.lixel_modules[:2] if self.freeze_pose else []
+        elif self.freeze_pose:
+            still = self.lixel_modules[:2]
         for module in still:
             module.eval()
         return self
 
-    def predict_joints(self, img):
-        """(B, 3, H, W) picture in 0..1 -> stem feature, joints (B, J, 3) in lixels, their heat maps' log-probabilities.
+    def predict_joints(
+            self, img: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, list[torch.Tensor] | None]:
+        """(B, 3, H, W) image in 0..1 -> stem feature, joints (B, J, 3) in lixels, their heat maps' log-probabilities.
 
         The log-probabilities are None unless there is a loss on them.
         """
         if img.dtype != torch.float64:  # float64 convolutions are slow on channels_last
             img = img.contiguous(memory_format=torch.channels_last)
         stem, feat = self.pose_backbone(img)
-        joint, logps = self.pose_net(feat, log_prob=True) if self.heatmap_loss_weight else (self.pose_net(feat), None)
-        return stem, joint, logps
+        if self.heatmap_loss_weight:
+            joint, logps = self.pose_net(feat, log_prob=True)
+            return stem, joint, logps
+        return stem, self.pose_net(feat), None
 
-    def predict_mesh(self, stem, joint):
+    def predict_mesh(self, stem: torch.Tensor, joint: torch.Tensor) -> torch.Tensor:
         """Stem feature and joints (B, J, 3) in lixels, taken as constants -> mesh (B, V, 3) in lixels."""
         _, feat = self.mesh_backbone(self.pose2feat(stem, joint), skip_early=True)
         return self.mesh_net(feat)
 
-    def predict_params(self, joint_img_from_mesh):
+    def predict_params(self, joint_img_from_mesh: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """(B, J, 3) lixels -> pose (B, K * 3), shape (B, 10), root-relative mesh (B, V, 3), joints (B, J, 3) in m."""
         pose, shape = self.param_regressor(joint_img_from_mesh.detach())
         with torch.autocast(pose.device.type, enabled=False):
@@ -93,7 +113,7 @@ class Model(nn.Module):
         root = joint[:, self.human_model.root_joint_idx, None]
         return pose, shape, mesh - root, joint - root
 
-    def forward(self, inputs, targets, meta_info, mode):
+    def forward(self, inputs: Tensors, targets: Tensors, meta_info: Tensors, mode: str) -> Tensors:
         """One batch.
 
         Args:
@@ -116,66 +136,79 @@ class Model(nn.Module):
         with torch.autocast(mesh.device.type, enabled=False):
             joint_from_mesh = self.human_model.joint_regressor.to(mesh.dtype) @ mesh
         if train_lixels:
-            losses = {} if self.freeze_pose else self.joint_losses(joint, logps, targets, meta_info)
-            return {**losses, **self.mesh_losses(mesh, joint_from_mesh, targets, meta_info)}
+            losses: Tensors = {}
+            if not self.freeze_pose:
+                losses = self.joint_losses(joint, logps, targets, meta_info)
+            return losses | self.mesh_losses(mesh, joint_from_mesh, targets, meta_info)
         if mode == 'train':
-            return self.param_losses(*self.predict_params(joint_from_mesh), targets, meta_info)
+            pose, shape, _, joint_cam = self.predict_params(joint_from_mesh)
+            return self.param_losses(pose, shape, joint_cam, targets, meta_info)
         out = {'joint_coord_img': joint, 'mesh_coord_img': mesh}
         if self.stage == 'param':
             with torch.no_grad():
-                out['pose_param'], out['shape_param'], out['mesh_coord_cam'], _ = self.predict_params(joint_from_mesh)
+                pose, shape, mesh_cam, _ = self.predict_params(joint_from_mesh)
+            out['pose_param'] = pose
+            out['shape_param'] = shape
+            out['mesh_coord_cam'] = mesh_cam
         if 'bb2img_trans' in meta_info:
             out['bb2img_trans'] = meta_info['bb2img_trans']
         if 'fit_mesh_coord_cam' in targets:
             out['mesh_coord_cam_target'] = targets['fit_mesh_coord_cam']
         return out
 
-    def joint_losses(self, joint, logps, targets, meta):
+    def joint_losses(self, joint: torch.Tensor, logps: list[torch.Tensor] | None, targets: Tensors,
+                     meta: Tensors) -> Tensors:
         """The losses of PoseNet's joints, each (B,); with `logps` the one on their heat maps too."""
         fit_mask, orig_mask = lixel_masks(meta)
         losses = {'joint_fit': masked_l1(joint, targets['fit_joint_img'], fit_mask)}
-        if self.orig_joint_loss:  # without the two *_orig the mesh is smoother, and its joints a little less exact
+        if self.orig_joint_loss:  # without the two *_orig: a smoother mesh, its joints a little less exact
             losses['joint_orig'] = masked_l1(joint, targets['orig_joint_img'], orig_mask)
         if logps is not None:
-            loss = heatmap_loss(logps, targets['fit_joint_img'], fit_mask.expand(-1, -1, 3), self.sigma)
+            masks = fit_mask.expand(-1, -1, 3)
+            loss = heatmap_loss(logps, targets['fit_joint_img'], masks, self.sigma)
             losses['joint_heatmap'] = loss * self.heatmap_loss_weight
         return losses
 
-    def mesh_losses(self, mesh, joint_from_mesh, targets, meta):
+    def mesh_losses(self, mesh: torch.Tensor, joint_from_mesh: torch.Tensor, targets: Tensors,
+                    meta: Tensors) -> Tensors:
         """The losses of MeshNet's mesh and its joints, each (B,)."""
         fit_mask, orig_mask = lixel_masks(meta)
         mesh_mask = meta['fit_mesh_trunc'] * meta['is_valid_fit'][:, None, None]
         normal, edge = self.mesh_loss(mesh, targets['fit_mesh_img'], mesh_mask)
         losses = {'mesh_fit': masked_l1(mesh, targets['fit_mesh_img'], mesh_mask),
                   'mesh_joint_fit': masked_l1(joint_from_mesh, targets['fit_joint_img'], fit_mask),
-                  'mesh_normal': normal * self.normal_loss_weight, 'mesh_edge': edge * self.edge_loss_weight}
+                  'mesh_normal': normal * self.normal_loss_weight,
+                  'mesh_edge': edge * self.edge_loss_weight}
         if self.orig_joint_loss:
             losses['mesh_joint_orig'] = masked_l1(joint_from_mesh, targets['orig_joint_img'], orig_mask)
         return losses
 
-    def param_losses(self, pose, shape, mesh, joint, targets, meta):
+    def param_losses(self, pose: torch.Tensor, shape: torch.Tensor, joint: torch.Tensor,
+                     targets: Tensors, meta: Tensors) -> Tensors:
         """The four losses of the param stage, each (B,)."""
         fit_valid = meta['is_valid_fit'][:, None]
         orig_mask = meta['orig_joint_valid'] * meta['is_3D'][:, None, None]
-        orig, fit = (self.weigh_xy(joint - targets[name]) for name in ('orig_joint_cam', 'fit_joint_cam'))
+        orig = self.weigh_xy(joint - targets['orig_joint_cam'])
+        fit = self.weigh_xy(joint - targets['fit_joint_cam'])
         return {'pose_param': masked_l1(pose, targets['pose_param'], fit_valid),
                 'shape_param': masked_l1(shape, targets['shape_param'], fit_valid),
                 'joint_orig_cam': masked_l1(orig, 0, orig_mask),
                 'joint_fit_cam': masked_l1(fit, 0, fit_valid[:, :, None])}
 
-    def weigh_xy(self, errors):
+    def weigh_xy(self, errors: torch.Tensor) -> torch.Tensor:
         """(B, J, 3) errors, with those along x and y, which an overlay shows, times `joint_xy_weight`."""
         return torch.cat([errors[..., :2] * self.joint_xy_weight, errors[..., 2:]], -1)
 
 
-def lixel_masks(meta):
+def lixel_masks(meta: Tensors) -> tuple[torch.Tensor, torch.Tensor]:
     """Which joint coordinates count: of the fit (B, J, 1), and of the data set (B, J, 3), whose z needs 3-D data."""
     fit_mask = meta['fit_joint_trunc'] * meta['is_valid_fit'][:, None, None]
     always = torch.ones_like(meta['is_3D'])
-    return fit_mask, meta['orig_joint_trunc'] * torch.stack([always, always, meta['is_3D']], 1)[:, None]
+    axes = torch.stack([always, always, meta['is_3D']], 1)
+    return fit_mask, meta['orig_joint_trunc'] * axes[:, None]
 
 
-def get_model(cfg, human_model, mode):
+def get_model(cfg: Any, human_model: HumanModel, mode: str) -> Model:
     """The network of a configuration.
 
     Args:
@@ -184,11 +217,12 @@ def get_model(cfg, human_model, mode):
         mode: 'train' or 'test'; in train mode of the lixel stage, without `continue_train`, both backbones start from
             ImageNet unless `pretrained_backbone` is false (UserError when the weights cannot be had).
     """
-    same = ('resnet_type', 'resnet_width', 'head_width', 'sigma', 'normal_loss_weight', 'edge_loss_weight',
-            'heatmap_loss_weight', 'joint_xy_weight', 'orig_joint_loss', 'freeze_bn', 'freeze_pose')
-    values = {key: getattr(cfg, key) for key in same}
+    same = ('resnet_type', 'resnet_width', 'head_width', 'sigma', 'normal_loss_weight',
+            'edge_loss_weight', 'heatmap_loss_weight', 'joint_xy_weight', 'orig_joint_loss', 'freeze_bn', 'freeze_pose')
+    values: dict[str, Any] = {key: getattr(cfg, key) for key in same}
     model = Model(human_model, cfg.stage, hm_shape=tuple(cfg.output_hm_shape), **values)
-    if mode == 'train' and cfg.stage == 'lixel' and not cfg.continue_train and cfg.pretrained_backbone:
+    starts = mode == 'train' and cfg.stage == 'lixel' and not cfg.continue_train
+    if starts and cfg.pretrained_backbone:
         model.pose_backbone.load_imagenet(cfg.pretrained_backbone)
         model.mesh_backbone.load_state_dict(model.pose_backbone.state_dict())
     return model

@@ -29,7 +29,7 @@ def load_predictor(config: Config, path: str | Path, stage: str | None = None, l
         UserError: the snapshot cannot be used, or not like this.
     """
     content = checkpoint.read(path)
-    snapshot_meta.tell_unfinished(content, path)
+    snapshot_meta.warn_of_unfinished(content, path)
     meta = snapshot_meta.describe(content, path)
     if config.body_model not in ('auto', meta['human_model']):
         raise UserError(f'{path} was trained with the body model {meta["human_model"]}, not {config.body_model}')

@@ -15,10 +15,17 @@ from main.cli import chosen_snapshot, configure, make_parser
 from main.config import cfg
 
 
-def main(argv=None):
-    """Run the command line `argv` (default: the process's own). UserError: whatever the user has to put right."""
+def main(argv: list[str] | None = None) -> None:
+    """Run the command line.
+
+    Args:
+        argv: its words; default: the process's own.
+    Raises:
+        UserError: whatever the user has to put right.
+    """
     parser = make_parser(__doc__)
-    parser.add_argument('--test_epoch', type=int, metavar='N', help='snapshot_N of output/model_dump')
+    parser.add_argument('--test_epoch', type=int, metavar='N',
+                        help='snapshot_N of output/model_dump')
     args = parser.parse_intermixed_args(argv)
     configure(args)
 

@@ -5,6 +5,7 @@
     python main/train.py --cfg nano train_batch_size=16        # embedded synthetic data, runs on a CPU
     torchrun --nproc_per_node 4 main/train.py --gpu 0-3 --stage lixel
 """
+import logging
 import os
 import runpy
 import shlex
@@ -21,38 +22,56 @@ from common.errors import UserError, run_main
 from main.cli import configure, make_parser
 from main.config import cfg
 
+log = logging.getLogger('main.train')  # whatever the name of a file that is run as a script
 
-def main(argv=None):
-    """Run the command line `argv` (default: the process's own). UserError: whatever the user has to put right."""
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command line.
+
+    Args:
+        argv: its words; default: the process's own.
+    Raises:
+        UserError: whatever the user has to put right.
+    """
     parser = make_parser(__doc__)
     parser.add_argument('--continue', dest='continue_train', action='store_true',
-                        help='go on from the newest snapshot (lixel -> param: from its weights)')
+                        help='resume the newest snapshot (lixel -> param: from its weights)')
     args = parser.parse_intermixed_args(argv)
     if args.continue_train and args.snapshot:
-        parser.error('--continue takes the newest snapshot, --snapshot FILE one of your choice: give one of them')
+        parser.error('--continue takes the newest snapshot, --snapshot FILE one of your choice: '
+                     'give one of them')
     configure(args, args.continue_train)
 
     from common.base import Trainer  # after the GPUs are chosen
     try:
         finished = Trainer(cfg, args.snapshot).train()
         if not finished and processes.is_main():
-            print(f'stopped after a whole step; {resume_hint(sys.argv if argv is None else argv, args)}')
+            words = sys.argv if argv is None else argv
+            log.info('stopped; the last step is saved. %s', resume_hint(words, args.snapshot))
     except torch.OutOfMemoryError as error:
-        raise UserError(f'{str(error).splitlines()[0]}: lower train_batch_size and raise grad_accum by the same factor '
-                        'for the same total batch, or use amp=bf16') from error
+        raise UserError(f'{str(error).splitlines()[0]}: lower train_batch_size and raise grad_accum by the '
+                        'same factor for the same total batch, or use amp=bf16') from error
     finally:
         processes.close()
 
 
-def resume_hint(argv, args):
-    """'go on with: <command>' for a run started by `argv`; under torchrun on several machines each has its own."""
-    words = [word for word in argv if word not in ('--snapshot', args.snapshot, f'--snapshot={args.snapshot}')]
-    words += [] if '--continue' in words else ['--continue']
+def resume_hint(argv: list[str], snapshot: str | None) -> str:
+    """'Resume with: <command>' for a run.
+
+    Args:
+        argv: the words that started the run. snapshot: its --snapshot.
+    """
+    given = ('--snapshot', snapshot, f'--snapshot={snapshot}')
+    words = [word for word in argv if word not in given]
+    if '--continue' not in words:
+        words.append('--continue')
+    command = shlex.join(words)
     if not processes.active():
-        return f'go on with: {shlex.join(["python", *words])}'
+        return f'Resume with: python {command}'
     if int(os.environ.get('GROUP_WORLD_SIZE', 1)) > 1:
-        return f'go on, on every machine with the options that torchrun had there: torchrun ... {shlex.join(words)}'
-    return f'go on with: {shlex.join(["torchrun", "--nproc_per_node", os.environ["LOCAL_WORLD_SIZE"], *words])}'
+        return ('Resume, on every machine with the options that torchrun had there: '
+                f'torchrun ... {command}')
+    return f'Resume with: torchrun --nproc_per_node {os.environ["LOCAL_WORLD_SIZE"]} {command}'
 
 
 if __name__ == '__main__':

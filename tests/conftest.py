@@ -3,9 +3,17 @@ import json
 
 import pytest
 
+from common.train.logger import close_log
 from data import build_dataset
 from tests.data_tools import HANDS, copy_set, data_config
 from tests.golden import make_bodies, make_datasets
+
+
+@pytest.fixture(autouse=True)
+def no_log_is_left():
+    """A run's log stays open to the end of its process; here, to the end of the test."""
+    yield
+    close_log()
 
 
 @pytest.fixture(scope='session')

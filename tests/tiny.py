@@ -1,7 +1,10 @@
 """A very small network and random data, to run the training engine in seconds."""
+import contextlib
+
 import numpy as np
 
 from common.human_model import get_human_model
+from common.train import loop
 from main.config import Config
 
 SETTINGS = ['trainset_3d=[Synthetic]', 'trainset_2d=[]', 'testset=Synthetic', 'resnet_type=18', 'resnet_width=4',
@@ -71,3 +74,22 @@ def use_random_data(monkeypatch, **options):
         return RandomDataset(split, config, **options)
 
     monkeypatch.setattr('common.base.build_dataset', build)
+
+
+@contextlib.contextmanager
+def calling(before_step):
+    """Within it, `before_step(n)` is called before the n-th training step, from 1."""
+    plain = loop.train_step
+    number = 0
+
+    def step(*args):
+        nonlocal number
+        number += 1
+        before_step(number)
+        return plain(*args)
+
+    loop.train_step = step
+    try:
+        yield
+    finally:
+        loop.train_step = plain

@@ -1,4 +1,5 @@
 """Which GPUs a process uses, chosen by CUDA_VISIBLE_DEVICES before CUDA is initialised."""
+import logging
 import os
 import subprocess
 import sys
@@ -7,65 +8,76 @@ import torch
 
 from common.errors import UserError, shown
 
-_VISIBLE_AT_START = os.environ.get('CUDA_VISIBLE_DEVICES')  # set by SLURM and the like: ids count within it
+log = logging.getLogger(__name__)
+_VISIBLE_AT_START = os.environ.get('CUDA_VISIBLE_DEVICES')  # set by SLURM and the like: ids are of it
 LONGEST_ID = 4  # digits: a list of more GPUs would only take time and memory
 _nvml = True  # until it fails once
 
 
-def parse_gpu_ids(text):
+def parse_gpu_ids(text: str) -> list[int]:
     """'0' -> [0]; '0,2' -> [0, 2]; '0-3' -> [0, 1, 2, 3]; 'cpu' -> []. UserError: anything else."""
-    bad = UserError(f'--gpu "{shown(text)}": write ids such as 0, 0,2 or 0-3, or cpu')
     if text.strip() == 'cpu':
         return []
-    ids = []
+    ids: list[int] = []
     for part in text.split(','):
         first, dash, last = part.strip().partition('-')
-        if not all(number.isdecimal() and number.isascii() and len(number) <= LONGEST_ID
-                   for number in ((first, last) if dash else (first,))):
-            raise bad
-        span = range(int(first), int(last if dash else first) + 1)
-        if not span:
-            raise bad
-        ids += span
+        if not dash:
+            last = first
+        if not _is_id(first) or not _is_id(last) or int(first) > int(last):
+            raise _bad_ids(text)
+        ids += range(int(first), int(last) + 1)
     if len(set(ids)) != len(ids):
-        raise bad
+        raise _bad_ids(text)
     return ids
 
 
-def select_gpus(text=None):
+def _is_id(text: str) -> bool:
+    return text.isdecimal() and text.isascii() and len(text) <= LONGEST_ID
+
+
+def _bad_ids(text: str) -> UserError:
+    return UserError(f'--gpu "{shown(text)}": write ids such as 0, 0,2 or 0-3, or cpu')
+
+
+def select_gpus(text: str | None = None) -> None:
     """Make the GPUs that `text` names the only visible ones: cuda:0, cuda:1, ... in the order given.
 
     None: GPU 0, or the CPU where there is none. Under torchrun each process takes the id of its local rank.
     Without any CUDA device: one warning, then the CPU. UserError: bad text, or an id that is not there.
     """
+    under_torchrun = 'LOCAL_RANK' in os.environ
+    asked = text is not None
     if text is None:
-        text = f"0-{int(os.environ['LOCAL_WORLD_SIZE']) - 1}" if 'LOCAL_RANK' in os.environ else '0'
-        asked = False
-    else:
-        asked = True
+        text = f'0-{int(os.environ["LOCAL_WORLD_SIZE"]) - 1}' if under_torchrun else '0'
     ids = parse_gpu_ids(text)
     os.environ.setdefault('CUDA_DEVICE_ORDER', 'PCI_BUS_ID')  # the numbers that nvidia-smi shows
-    if _VISIBLE_AT_START is None:
-        wanted = [str(i) for i in ids]
-    else:  # '' hides every GPU
-        names = _VISIBLE_AT_START.split(',') if _VISIBLE_AT_START else []
-        wanted = [names[i] for i in ids if i < len(names)]
+    wanted = _visible_names(ids)
     os.environ['CUDA_VISIBLE_DEVICES'] = ','.join(wanted)
     found = torch.cuda.device_count() if ids else 0
     if len(wanted) == found == len(ids):
-        if ids and 'LOCAL_RANK' in os.environ:
+        if ids and under_torchrun:
             os.environ['CUDA_VISIBLE_DEVICES'] = _of_this_rank(wanted, text)
         return
     there = _count_gpus()
+    if there == 1:
+        raise UserError(f'--gpu {text}: this machine shows 1 GPU, id 0')
     if there:
-        raise UserError(f'--gpu {text}: this machine shows {there} GPU{"s" if there > 1 else ""}, '
-                        f'id{"s" if there > 1 else ""} {", ".join(map(str, range(there)))}')
+        names = ', '.join(map(str, range(there)))
+        raise UserError(f'--gpu {text}: this machine shows {there} GPUs, ids {names}')
     os.environ['CUDA_VISIBLE_DEVICES'] = ''
     if asked:
-        print(f'warning: --gpu {text}: no CUDA device is available here, running on the CPU', file=sys.stderr)
+        log.warning('--gpu %s: no CUDA device is available here, running on the CPU', text)
 
 
-def _of_this_rank(wanted, text):
+def _visible_names(ids: list[int]) -> list[str]:
+    """What CUDA_VISIBLE_DEVICES calls the GPUs of these ids; ids that are not there are left out."""
+    if _VISIBLE_AT_START is None:
+        return [str(i) for i in ids]
+    names = _VISIBLE_AT_START.split(',') if _VISIBLE_AT_START else []  # '' hides every GPU
+    return [names[i] for i in ids if i < len(names)]
+
+
+def _of_this_rank(wanted: list[str], text: str) -> str:
     rank = int(os.environ['LOCAL_RANK'])
     if rank >= len(wanted):
         raise UserError(f'--gpu {text} names {len(wanted)} GPUs, but torchrun started '
@@ -73,9 +85,10 @@ def _of_this_rank(wanted, text):
     return wanted[rank]
 
 
-def _count_gpus():
+def _count_gpus() -> int:
     """How many GPUs there are when all are visible; asked in a process of its own, so that ours stays uninitialised."""
-    env = {k: v for k, v in os.environ.items() if k != 'CUDA_VISIBLE_DEVICES'}
+    env = dict(os.environ)
+    env.pop('CUDA_VISIBLE_DEVICES', None)
     if _VISIBLE_AT_START is not None:
         env['CUDA_VISIBLE_DEVICES'] = _VISIBLE_AT_START
     done = subprocess.run([sys.executable, '-c', 'import torch; print(torch.cuda.device_count())'],
@@ -83,24 +96,35 @@ def _count_gpus():
     return int(done.stdout) if done.returncode == 0 else 0
 
 
-def devices():
+def devices() -> list[torch.device]:
     """The devices this process trains on: its visible GPUs, or the CPU."""
-    return [torch.device('cuda', i) for i in range(torch.cuda.device_count())] or [torch.device('cpu')]
+    gpus = [torch.device('cuda', i) for i in range(torch.cuda.device_count())]
+    return gpus or [torch.device('cpu')]
 
 
-def load_report():
-    """'gpu0 97% 10.2GB gpu1 ...' for the log line: load and peak memory of this process's GPUs, under the numbers of
-    nvidia-smi. '' on the CPU; the load is left out where NVML is missing."""
-    global _nvml
-    parts, names = [], os.environ.get('CUDA_VISIBLE_DEVICES', '').split(',')
+def load_report() -> str:
+    """'gpu0 97% 10.2GB gpu1 ...' for the log line: load and peak memory of this process's GPUs.
+
+    The numbers are those of nvidia-smi. '' on the CPU; the load is left out where NVML is missing.
+    """
+    names = os.environ.get('CUDA_VISIBLE_DEVICES', '').split(',')
+    parts = []
     for i in range(torch.cuda.device_count()):
-        load = ''
-        if _nvml:
-            try:
-                load = f'{torch.cuda.utilization(i)}% '
-            except Exception as error:  # no driver library, no nvidia-ml-py, no permission: the meter is a comfort
-                _nvml = False
-                print(f'note: the load of the GPUs cannot be shown (pip install nvidia-ml-py): {error}')
-        name = names[i] if i < len(names) and names[i] else i
-        parts.append(f'gpu{name} {load}{torch.cuda.max_memory_allocated(i) / 2 ** 30:.1f}GB')
+        name = str(i)
+        if i < len(names) and names[i]:
+            name = names[i]
+        memory = torch.cuda.max_memory_allocated(i) / 2 ** 30
+        parts.append(f'gpu{name} {_load(i)}{memory:.1f}GB')
     return ' '.join(parts)
+
+
+def _load(i: int) -> str:
+    """'97% ', or '' once NVML has failed."""
+    global _nvml
+    if _nvml:
+        try:
+            return f'{torch.cuda.utilization(i)}% '
+        except Exception as error:  # no driver, no nvidia-ml-py, no permission: training goes on
+            _nvml = False
+            log.warning('the load of the GPUs cannot be shown (pip install nvidia-ml-py): %s', error)
+    return ''

@@ -1,61 +1,67 @@
-"""One process or several: under torchrun each process joins a group, else everything here is a no-op."""
+"""One process or several: under torchrun each process joins a group, else everything here does nothing."""
 import contextlib
 import os
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 import torch.distributed as dist
 
 from common.errors import UserError
 
-_control = None  # gloo group for small host-side messages, so that they never wait for a GPU
+_control: Any = None  # gloo group for small host-side messages, so that they never wait for a GPU
 
 
 class LostProcess(UserError):
-    """Another process of the run is gone, so that what needs all of them fails."""
+    """Another process of the run has ended, so that what needs all of them fails."""
 
 
-def init(device):
-    """Join torchrun's group (NCCL on GPUs, gloo on CPUs); nothing to do when not started by torchrun."""
+def init(device: torch.device) -> None:
+    """Join torchrun's group (NCCL on GPUs, gloo on CPUs); does nothing when not started by torchrun."""
     global _control
     if 'WORLD_SIZE' not in os.environ or 'LOCAL_RANK' not in os.environ or dist.is_initialized():
         return
-    dist.init_process_group('nccl' if device.type == 'cuda' else 'gloo')
+    backend = 'nccl' if device.type == 'cuda' else 'gloo'
+    dist.init_process_group(backend)
     _control = dist.new_group(backend='gloo')
 
 
-def active():
+def active() -> bool:
+    """Whether this process is one of a group."""
     return dist.is_available() and dist.is_initialized()
 
 
-def rank():
+def rank() -> int:
+    """Number of this process, from 0."""
     return dist.get_rank() if active() else 0
 
 
-def world_size():
+def world_size() -> int:
+    """Number of processes on all machines."""
     return dist.get_world_size() if active() else 1
 
 
-def local_size():
+def local_size() -> int:
     """Number of processes on this machine."""
     return int(os.environ['LOCAL_WORLD_SIZE']) if active() else 1
 
 
-def is_main():
+def is_main() -> bool:
     """True in the one process that logs and writes files."""
     return rank() == 0
 
 
-def any_rank(flag):
+def any_rank(flag: bool) -> bool:
     """True when `flag` is true in any process: all of them get the same answer."""
     if not active():
-        return bool(flag)
-    value = torch.tensor(int(bool(flag)))
+        return flag
+    value = torch.tensor(int(flag))
     dist.all_reduce(value, op=dist.ReduceOp.MAX, group=_control)
     return bool(value)
 
 
-def mean(tensor):
+def mean(tensor: torch.Tensor) -> torch.Tensor:
     """Mean of a tensor over the processes (host tensors only)."""
     if active():
         dist.all_reduce(tensor, group=_control)
@@ -63,32 +69,38 @@ def mean(tensor):
     return tensor
 
 
-def gather_objects(value):
+def gather_objects(value: Any) -> list[Any] | None:
     """[value of rank 0, of rank 1, ...] in the first process, None in the others."""
     if not active():
         return [value]
-    got = [None] * world_size() if is_main() else None
-    dist.gather_object(value, got, group=_control)
-    return got
+    gathered: list[Any] | None = None
+    if is_main():
+        gathered = [None] * world_size()
+    dist.gather_object(value, gathered, group=_control)
+    return gathered
 
 
-def barrier():
+def barrier() -> None:
+    """Wait for all processes."""
     if active():
         dist.barrier(group=_control)
 
 
 @contextlib.contextmanager
-def noticing_losses():
-    """Turns what the backends say when another process is gone into LostProcess."""
+def noticing_losses() -> Iterator[None]:
+    """Turns what the backends say when another process has ended into LostProcess."""
     try:
         yield
     except RuntimeError as error:
-        if not active() or not isinstance(error, dist.DistError) and not re.search('gloo|nccl', str(error), re.I):
+        # gloo raises a plain RuntimeError, which only its text tells from others
+        from_backend = isinstance(error, dist.DistError) or re.search('gloo|nccl', str(error), re.I)
+        if not active() or not from_backend:
             raise
-        raise LostProcess('another process of this run has ended: its own message says why, without one it was killed; '
-                          f'go on with --continue ({str(error).splitlines()[0]})') from error
+        raise LostProcess('another process exited (see its error above; if none, it was killed). Resume with '
+                          f'--continue ({str(error).splitlines()[0]})') from error
 
 
-def close():
+def close() -> None:
+    """Leave the group."""
     if active():
         dist.destroy_process_group()

@@ -1,13 +1,15 @@
 """Batches: which samples, in which order, read by which processes."""
 import signal
 import threading
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import cv2
 import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from common.errors import UserError
+from common.errors import UserError, is_killed_worker
 
 GRACE = 20  # seconds a loader process lives on after SIGTERM
 
@@ -15,13 +17,14 @@ GRACE = 20  # seconds a loader process lives on after SIGTERM
 class EpochView(Dataset):
     """A data set indexed by (epoch, index), so that worker processes kept alive know which epoch they serve."""
 
-    def __init__(self, dataset):
-        self.dataset, self.epoch = dataset, None
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+        self.epoch: int | None = None
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.dataset)
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: tuple[int, int]) -> Any:
         epoch, index = key
         if epoch != self.epoch:
             self.dataset.set_epoch(epoch)
@@ -35,42 +38,57 @@ class TrainBatches:
     One step takes the next `batch * world * accum` samples of the shuffled data set: every process `batch` of them,
     `accum` times. So any number of processes sees the same samples in the same step. The rest of the epoch is dropped.
 
+    Args:
+        length: samples in the data set.
+        batch: samples of one process in one batch.
+        seed: of the order.
+        rank: number of this process. world: how many processes there are.
+        accum: batches of one step.
     Raises:
         UserError: fewer samples than one step needs.
     """
 
-    def __init__(self, length, batch, seed, rank=0, world=1, accum=1):
-        self.length, self.batch, self.seed = length, batch, seed
-        self.rank, self.world, self.accum = rank, world, accum
+    def __init__(self, length: int, batch: int, seed: int, rank: int = 0, world: int = 1,
+                 accum: int = 1) -> None:
+        self.length = length
+        self.batch = batch
+        self.seed = seed
+        self.rank = rank
+        self.world = world
+        self.accum = accum
         self.step_size = batch * world * accum
         self.steps = length // self.step_size
-        self.epoch = self.start = 0
+        self.epoch = 0
+        self.start = 0
         if not self.steps:
             raise UserError(f'the training data has {length} samples, but one step takes {self.step_size} '
                             f'({batch} per batch x {world} devices or processes x {accum} accumulated): '
                             'lower train_batch_size or grad_accum')
 
-    def set_position(self, epoch, step=0):
+    def set_position(self, epoch: int, step: int = 0) -> None:
         """The next pass is over `epoch`, from its step `step` on."""
-        self.epoch, self.start = epoch, step
+        self.epoch = epoch
+        self.start = step
 
-    def __len__(self):
+    def __len__(self) -> int:
         return (self.steps - self.start) * self.accum
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[list[tuple[int, int]]]:
         order = np.random.default_rng([self.seed, self.epoch]).permutation(self.length)
-        chunks = order[:self.steps * self.step_size].reshape(self.steps, self.accum, self.world, self.batch)
-        for batch in chunks[self.start:, :, self.rank].reshape(-1, self.batch):
+        whole_steps = order[:self.steps * self.step_size]
+        batches = whole_steps.reshape(self.steps, self.accum, self.world, self.batch)
+        for batch in batches[self.start:, :, self.rank].reshape(-1, self.batch):
             yield [(self.epoch, int(index)) for index in batch]
 
 
-def shard(length, batch, rank=0, world=1):
+def shard(length: int, batch: int, rank: int = 0, world: int = 1) -> list[list[int]]:
     """Batches of consecutive indices of process `rank`'s block of 0..length-1: each sample once, in order."""
-    first, last = length * rank // world, length * (rank + 1) // world
-    return [list(range(i, min(i + batch, last))) for i in range(first, last, batch)]
+    first = length * rank // world
+    last = length * (rank + 1) // world
+    return [list(range(start, min(start + batch, last))) for start in range(first, last, batch)]
 
 
-def init_worker(worker_id):
+def init_worker(worker_id: int) -> None:
     """One thread per loader process, which outlives a signal so that the main process can finish its step.
 
     Ctrl-C in a terminal and a batch system's SIGTERM reach all processes of a run, not just the main one.
@@ -82,14 +100,16 @@ def init_worker(worker_id):
     torch.set_num_threads(1)
 
 
-def make_loader(dataset, batches, workers, pin_memory):
+def make_loader(dataset: Any, batches: Iterable[list], workers: int,
+                pin_memory: bool) -> DataLoader:
     """DataLoader over given batches of keys; `workers` processes stay alive between epochs.
 
-    They are forked, whatever Python's default: so all share the data set instead of having a copy each.
+    They are forked, whatever Python's default, so that all share the data set instead of having a copy each.
     """
+    context = 'fork' if workers else None
     return DataLoader(dataset, batch_sampler=batches, num_workers=workers, pin_memory=pin_memory,
                       worker_init_fn=init_worker, persistent_workers=workers > 0,
-                      multiprocessing_context='fork' if workers else None)
+                      multiprocessing_context=context)
 
 
 class Reader:
@@ -97,25 +117,25 @@ class Reader:
 
     PyTorch installs a signal handler for that, which raises an exception wherever the program happens to be, in the
     middle of a step of the optimiser too. It is taken out: the next batch finds out, within five seconds.
-    Raises, besides what the data set does:
-        UserError: a loader process was killed.
+
+    Raises:
+        UserError: a loader process was killed. Besides that, whatever the data set raises.
     """
 
-    def __init__(self, loader):
-        self.batches, self.processes = iter(loader), loader.num_workers
+    def __init__(self, loader: DataLoader) -> None:
+        self.batches = iter(loader)
+        self.processes = loader.num_workers
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
-    def __iter__(self):
+    def __iter__(self) -> 'Reader':
         return self
 
-    def __next__(self):
+    def __next__(self) -> Any:
         try:
             return next(self.batches)
-        except (RuntimeError, ConnectionError, FileNotFoundError, EOFError) as error:
-            if not self.processes or str(error).startswith('Caught '):  # by the data set, in a loader process
-                raise
-            if isinstance(error, RuntimeError) and not str(error).startswith('DataLoader worker (pid'):
+        except (RuntimeError, OSError, EOFError) as error:
+            if not self.processes or not is_killed_worker(error):
                 raise
             raise UserError('a loader process was killed, most often because memory ran short: lower num_thread or the '
                             'batch size; a training goes on with --continue') from error

@@ -1,6 +1,12 @@
-"""What a run leaves behind: lines on the screen and in a text file, and one JSON row per training step."""
-import itertools
-import json
+"""The log of a run: one stream of messages, on the terminal and in a text file.
+
+    start_console()                              # a program begins: messages go to the terminal
+    open_log(Path('output/log'), 'train_logs')   # a run begins: also into output/log/train_logs.txt
+
+All modules log through `logging.getLogger(__name__)`: INFO for what happens, WARNING for what a user should look into.
+"""
+import logging
+import logging.handlers
 import os
 import sys
 import time
@@ -9,111 +15,137 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from common.errors import UserError, optional_import
-from common.files.whole import write_text
+from common.errors import UserError
 
+OWN = ('common', 'data', 'main')  # packages whose INFO is shown; of others only what is more urgent
+MAX_EARLY = 1000  # messages before the log file is open; there are a few
 MAX_WAITING = 1 << 24  # bytes of a log kept in memory while the disk takes none
 
 
 class Appender:
-    """Adds lines to a file. What a full disk refuses waits in memory for the next line that finds room.
+    """Adds lines to a file. What a full disk refuses stays in memory until a later line finds room.
 
+    Args:
+        path: file to add to; made if there is none.
     Raises:
         OSError: the file cannot be opened.
     """
 
-    def __init__(self, path):
-        self.path, self.failing, self.waiting = path, False, b''
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.failing = False
+        self.waiting = b''
         self.file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
-        weakref.finalize(self, os.close, self.file)
+        self.close = weakref.finalize(self, os.close, self.file)
         size = os.fstat(self.file).st_size
         if size and os.pread(self.file, 1, size - 1) != b'\n':
             self.waiting = b'\n'  # a run was killed in the middle of a line
 
-    def write(self, text):
-        """Add text, which ends with a line's end. Never fails."""
+    def write(self, text: str) -> None:
+        """Add text that ends with a newline. Never fails."""
         self.waiting = (self.waiting + text.encode('utf-8', 'replace'))[-MAX_WAITING:]
         try:
             while self.waiting:
-                self.waiting = self.waiting[os.write(self.file, self.waiting):]
+                written = os.write(self.file, self.waiting)
+                self.waiting = self.waiting[written:]
             self.failing = False
         except OSError as error:
-            if not self.failing:
-                print(f'warning: cannot write {self.path}: {error.strerror}; its lines are kept until it works again',
-                      file=sys.stderr)
+            if not self.failing:  # straight to the terminal: the log itself may be what fails
+                print(f'warning: cannot write {self.path}: {error.strerror}; its lines are kept until it '
+                      'works again', file=sys.stderr)
             self.failing = True
 
 
-class Logger:
-    """Writes to `log_dir`/`name`.txt, the screen (around a progress bar) and `log_dir`/metrics.jsonl.
+class LevelFormatter(logging.Formatter):
+    """The plain message; from WARNING on with its level before it."""
 
-    `tensorboard`: also as TensorBoard events. With `enabled=False` (every process but the first of a distributed run)
-    all methods do nothing. UserError: the folder cannot be written.
+    def format(self, record: logging.LogRecord) -> str:
+        text = super().format(record)
+        if record.levelno < logging.WARNING:
+            return text
+        return f'{record.levelname.lower()}: {text}'
+
+
+class Console(logging.Handler):
+    """Prints around progress bars: warnings to stderr, all else to stdout."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFormatter(LevelFormatter())
+        self.pid = os.getpid()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        stream = sys.stdout
+        if record.levelno >= logging.WARNING:
+            stream = sys.stderr
+        if os.getpid() == self.pid:
+            tqdm.write(self.format(record), file=stream)
+        else:  # a loader process: no bars, and tqdm's lock, which it was forked with, may never be released
+            print(self.format(record), file=stream, flush=True)
+
+
+class LogFile(logging.Handler):
+    """Writes messages to a file, each line with its time. OSError: the file cannot be opened."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.setFormatter(LevelFormatter())
+        self.appender = Appender(path)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        stamp = time.strftime('%m-%d %H:%M:%S', time.localtime(record.created))
+        lines = self.format(record).splitlines()
+        self.appender.write(''.join(f'{stamp} {line}\n' for line in lines))
+
+    def close(self) -> None:
+        self.appender.close()
+        super().close()
+
+
+class Early(logging.handlers.MemoryHandler):
+    """Keeps the messages that come before the log file is open, until it has a target to hand them to."""
+
+    def __init__(self) -> None:
+        super().__init__(capacity=MAX_EARLY, flushLevel=logging.CRITICAL + 1)
+
+
+def start_console(level: int = logging.INFO) -> None:
+    """Show the program's messages on the terminal, from `level` on; ends the log of an earlier run."""
+    close_log()
+    for handler in (Console(), Early()):
+        logging.getLogger().addHandler(handler)
+    for name in OWN:
+        logging.getLogger(name).setLevel(level)
+
+
+def open_log(folder: Path, name: str) -> None:
+    """Also write the messages to `folder`/`name`.txt, those since start_console() included.
+
+    Raises:
+        UserError: the folder cannot be written.
     """
-
-    def __init__(self, log_dir, name, enabled=True, tensorboard=False):
-        self.enabled, self.tensorboard, self.rows = enabled, None, None
-        if enabled:
-            self.dir = Path(log_dir)
-            try:
-                self.dir.mkdir(parents=True, exist_ok=True)
-                self.text = Appender(self.dir / f'{name}.txt')
-            except OSError as error:
-                raise UserError(f'cannot write into {log_dir}: {error.strerror}; choose another folder with '
-                                'output_dir=FOLDER') from error
-            if tensorboard:
-                optional_import('tensorboard', 'tensorboard=true')
-                from torch.utils.tensorboard import SummaryWriter
-                self.tensorboard = SummaryWriter(log_dir)
-
-    def info(self, message):
-        """One or more lines, with the time in the file."""
-        if self.enabled:
-            tqdm.write(message)
-            stamp = time.strftime('%m-%d %H:%M:%S')
-            self.text.write(''.join(f'{stamp} {line}\n' for line in message.splitlines()))
-
-    def new_run(self):
-        """The rows that follow are of another run: those of an earlier one are set aside as metrics.<n>.jsonl."""
-        if self.enabled and (self.dir / 'metrics.jsonl').exists():
-            free = next(n for n in itertools.count(1) if not (self.dir / f'metrics.{n}.jsonl').exists())
-            (self.dir / 'metrics.jsonl').rename(self.dir / f'metrics.{free}.jsonl')
-
-    def row(self, values):
-        """One row {name: number} of metrics.jsonl, which must hold `epoch`, `step` and `global_step`."""
-        if not self.enabled:
-            return
-        if self.rows is None:
-            self.rows = Appender(self.dir / 'metrics.jsonl')
-        self.rows.write(json.dumps(values) + '\n')
-        if self.tensorboard:
-            for name, value in values.items():
-                if name not in ('epoch', 'step', 'global_step'):
-                    self.tensorboard.add_scalar(name, value, values['global_step'])
-
-    def write_json(self, name, values):
-        if self.enabled:
-            write_text(self.dir / name, json.dumps(values, indent=2) + '\n')
+    root = logging.getLogger()
+    if not any(isinstance(handler, Early) for handler in root.handlers):
+        start_console()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = LogFile(folder / f'{name}.txt')
+    except OSError as error:
+        raise UserError(f'cannot write into {folder}: {error.strerror}; choose another folder with '
+                        'output_dir=FOLDER') from error
+    for early in [handler for handler in root.handlers if isinstance(handler, Early)]:
+        root.removeHandler(early)
+        early.setTarget(file)
+        early.close()
+    root.addHandler(file)
 
 
-def format_losses(losses):
-    """{'joint_fit': 0.4567} -> 'loss_joint_fit: 0.4567'."""
-    return ' '.join(f'loss_{name}: {value:.4f}' for name, value in losses.items())
-
-
-def train_line(position, lr, speed, hours, losses, extra=''):
-    """The log line of a training step.
-
-    Args:
-        position: (epoch, end epoch, iteration, iterations per epoch).
-        lr: learning rate.
-        speed: seconds per iteration: (total, of which computing, of which waiting for data).
-        hours: of one epoch at this speed.
-        losses: {name: value}.
-        extra: what else to show, such as the load of the GPUs.
-    """
-    epoch, end_epoch, itr, itrs = position
-    total, compute, read = speed
-    return (f'Epoch {epoch}/{end_epoch} itr {itr}/{itrs}: lr: {lr:.4g} '
-            f'speed: {total:.2f}({compute:.2f}s r{read:.2f})s/itr {hours:.2f}h/epoch {format_losses(losses)}'
-            + (f' {extra}' if extra else ''))
+def close_log() -> None:
+    """Undo start_console() and open_log()."""
+    root = logging.getLogger()
+    for handler in list(root.handlers):
+        if isinstance(handler, (Console, LogFile, Early)):
+            root.removeHandler(handler)
+            handler.close()
+    for name in OWN:
+        logging.getLogger(name).setLevel(logging.NOTSET)

@@ -1,136 +1,199 @@
-"""The steps of a training, from wherever it stands to the end of its stage, and how it ends."""
+"""The steps of a training, from wherever it stands to the end of its stage."""
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
 import torch
+from torch import nn
+from torch.utils.data import DataLoader
 
 from common.devices import processes
 from common.devices.wrap import accumulating, to_device, wrap
-from common.snapshot import checkpoint
-from common.snapshot import meta as snapshot_meta
-from common.train import random_state
-from common.train.loader import EpochView, Reader
-from common.train.monitor import Monitor
-from common.train.optim import freeze_and_collect
+from common.train.loader import Reader, TrainBatches
+from common.train.metrics_file import MetricsFile
+from common.train.monitor import Monitor, Timer
+from common.train.optim import Schedule, freeze_and_collect
+from common.train.start import TrainConfig
 from common.train.stop import StopRequest
+
+Batch = tuple[dict, dict, dict]  # inputs, targets, meta_info
+
+
+@dataclass
+class Progress:
+    """Where a run stands."""
+    epoch: int  # the one under way; epochs are counted over both stages
+    step: int  # whole steps of it
+    stage_start: int  # first epoch of the stage
+    saved: tuple[int, int] = field(init=False)  # (epoch, step) of the newest snapshot, at first of the start
+
+    def __post_init__(self) -> None:
+        self.saved = self.position
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """(epoch, step)."""
+        return self.epoch, self.step
+
+
+def train_step(net: nn.Module, optimizer: torch.optim.Optimizer, scaler: torch.amp.GradScaler,
+               group: list[Batch], device: torch.device,
+               clip_grad: float = 0.0) -> dict[str, torch.Tensor]:
+    """One step of the optimiser over the batches of a group.
+
+    Args:
+        net: returns {loss name: (B,) losses of the samples} in train mode.
+        optimizer: of the network's parameters. scaler: of its losses; does nothing unless amp=fp16.
+        group: batches whose gradients are averaged.
+        device: where the network is.
+        clip_grad: largest norm of the gradient, 0 for no limit.
+    Returns:
+        {loss name: its mean over the group}, 0-d tensors on the device.
+    """
+    sums: dict[str, Any] = {}
+    for number, batch in enumerate(group, 1):
+        inputs, targets, meta_info = to_device(batch, device)
+        with accumulating(net, last=number == len(group)):
+            losses = net(inputs, targets, meta_info, 'train')
+            means = {name: loss.mean() for name, loss in losses.items()}
+            scaler.scale(sum(means.values()) / len(group)).backward()
+        for name, loss in means.items():
+            sums[name] = sums.get(name, 0) + loss.detach() / len(group)
+    if clip_grad:
+        scaler.unscale_(optimizer)
+        nn.utils.clip_grad_norm_(net.parameters(), clip_grad)
+    scaler.step(optimizer)
+    scaler.update()
+    optimizer.zero_grad(set_to_none=True)
+    return sums
+
+
+def read_group(batches: Iterator[Batch], size: int, timer: Timer) -> list[Batch]:
+    """The next `size` batches; `timer` counts the waiting."""
+    group = []
+    for _ in range(size):
+        timer.tic()
+        group.append(next(batches))
+        timer.toc()
+    return group
 
 
 class TrainLoop:
-    """What common/base.py's Trainer does once it has everything.
+    """Trains epoch after epoch, and saves.
 
-    It needs of it: cfg, device, devices, logger, lock, saver, human_model, dataset, batches, model, net, optimizer,
-    parameters, scaler, schedule, loader(), sizes, and where the run stands: epoch, step in it, stage_start, `saved`
-    (the (epoch, step) of the newest snapshot), `failure` (what went wrong with the data, or None).
+    Args:
+        config: Config.
+        devices: of this process.
+        model: main/model.py's Model, on the first device.
+        optimizer, scaler, schedule, batches: of the run.
+        progress: where it stands; moved with every step.
+        metrics: takes a row per step.
+        save: writes a snapshot; called with whether the run ends with it.
     """
 
-    def train(self):
-        """Run to the end of the stage. Returns False when SIGTERM, Ctrl-C or a fault elsewhere ended it early.
+    def __init__(self, config: TrainConfig, devices: list[torch.device], model: Any,
+                 optimizer: torch.optim.Optimizer, scaler: torch.amp.GradScaler, schedule: Schedule,
+                 batches: TrainBatches, progress: Progress, metrics: MetricsFile,
+                 save: Callable[[bool], None]) -> None:
+        self.config = config
+        self.device = devices[0]
+        self.model = model
+        self.optimizer = optimizer
+        self.scaler = scaler
+        self.schedule = schedule
+        self.batches = batches
+        self.progress = progress
+        self.metrics = metrics
+        self.save = save
+        self.failure: Exception | None = None  # what went wrong with the data
+        self.wrap = functools.partial(wrap, model, devices, config.amp, config.compile,
+                                      config.sync_bn)
+        self.net: nn.Module | None = None
+        self.set_phase()
+
+    def run(self, loader: DataLoader, stop: StopRequest) -> bool:
+        """Train and save to the end of the stage, or to a reason to end before.
 
         Whatever ends it, the last whole step is in a snapshot, unless its loss was not finite.
+
+        Returns:
+            False when a signal, or a failure in another process, ended it early.
         Raises:
             UserError: no more data (too many bad samples, a loader process or another process of the run was killed),
                 a loss that is not finite, no room for the last snapshot.
         """
-        if self.epoch >= self.schedule.end_epoch:
-            self.logger.info(f'nothing to do: the {self.cfg.stage} stage ends at epoch {self.schedule.end_epoch}')
-        loader = self.loader(EpochView(self.dataset), self.batches)  # local: its processes end with this function
-        try:
-            with StopRequest() as stop:
-                ended = self.run(loader, stop)
-        finally:
-            if self.lock:
-                self.lock.release()
-        if self.failure:
-            raise self.failure
-        return not ended
-
-    def run(self, loader, stop):
-        """Train and save to the end of the stage, or to a reason to end before. Returns whether there was one."""
-        ended = False
+        stopped = False
         try:
             with processes.noticing_losses():
-                while self.epoch < self.schedule.end_epoch and not ended:
-                    ended = self.train_epoch(loader, stop)
-                    self.save(last=ended or self.epoch >= self.schedule.end_epoch)
-                processes.barrier()  # until the last save is done: a process that fails ends all of them
+                while self.progress.epoch < self.schedule.end_epoch and not stopped:
+                    stopped = self.train_epoch(loader, stop)
+                    self.save(stopped or self.progress.epoch >= self.schedule.end_epoch)
+                processes.barrier()  # until the last save is done: a process that ends, ends them all
         except (torch.OutOfMemoryError, processes.LostProcess):
-            self.save(last=True)
+            self.save(True)
             raise
-        return ended
+        if self.failure:
+            raise self.failure
+        return not stopped
 
-    def set_phase(self):
-        """Train PoseNet alone or all of the network, as self.epoch asks for, with a wrapper that knows which."""
-        # the last epoch trains the mesh in any case, so that a short trial (end_epoch=1) trains all of the network
-        pose_only = self.epoch < min(self.cfg.pose_epochs, self.schedule.end_epoch - 1)
-        if self.net is None or pose_only != self.model.pose_only:
-            self.net, self.model.pose_only = None, pose_only
-            freeze_and_collect(self.model)
-            self.net = wrap(self.model, self.devices, self.cfg.amp, self.cfg.compile, self.cfg.sync_bn)
+    def train_epoch(self, loader: DataLoader, stop: StopRequest) -> bool:
+        """From the present step to the end of the epoch.
 
-    def train_epoch(self, loader, stop):
-        """From self.step to the end of the epoch; moves self.epoch and self.step. Returns whether to end the run
-        before that: a request to stop, or a failure to read data (self.failure), in any of the processes."""
-        self.batches.set_position(self.epoch, self.step)
-        self.set_phase()
-        self.net.train()
-        batches, steps, ended = Reader(loader), self.batches.steps, False
-        with Monitor(self.logger, self.epoch, self.schedule.end_epoch, self.step, steps, self.cfg.log_every) as monitor:
-            for step in range(self.step, steps):
+        Returns:
+            Whether to end the run before that: a request to stop or a failure to read data, in any of the processes.
+        """
+        config = self.config
+        progress = self.progress
+        steps = self.batches.steps
+        self.batches.set_position(progress.epoch, progress.step)
+        net = self.set_phase()
+        net.train()
+        batches = Reader(loader)
+        stopped = False
+        with Monitor(self.metrics, progress.epoch, self.schedule.end_epoch, progress.step, steps,
+                     config.log_every) as monitor:
+            for step in range(progress.step, steps):
                 group = self.read(batches, monitor.read)
-                ended = processes.any_rank(stop or self.failure)
-                if ended:
+                stopped = processes.any_rank(bool(stop or self.failure))
+                if stopped:
                     break
-                lr = self.schedule.at(self.epoch, step)
+                lr = self.schedule.at(progress.epoch, step)
                 for parameters in self.optimizer.param_groups:
                     parameters['lr'] = lr
-                losses = self.train_step(group)
-                self.step = step + 1
+                losses = train_step(net, self.optimizer, self.scaler, group, self.device,
+                                    config.clip_grad)
+                progress.step = step + 1
                 monitor.step_done(step, lr, losses)
-                if self.cfg.snapshot_every and self.step % self.cfg.snapshot_every == 0 and self.step < steps:
-                    monitor.flush()  # a loss that is not finite ends the run before it gets into a snapshot
-                    self.save()
+                if self.is_due(progress.step):
+                    monitor.flush()  # a loss that is not finite ends the run, and gets into no snapshot
+                    self.save(False)
             monitor.flush()
-        if self.step == steps:
-            self.epoch, self.step = self.epoch + 1, 0
-        return ended
+        if progress.step == steps:
+            progress.epoch += 1
+            progress.step = 0
+        return stopped
 
-    def read(self, batches, reading):
-        """The `grad_accum` batches of a step, or None and the reason in self.failure."""
-        group = []
+    def is_due(self, step: int) -> bool:
+        """Whether a snapshot within the epoch is due after so many steps; at its end there is one anyway."""
+        every = self.config.snapshot_every
+        return every > 0 and step % every == 0 and step < self.batches.steps
+
+    def set_phase(self) -> nn.Module:
+        """Train PoseNet alone or all of the network, as the epoch asks for. Returns the network wrapped for that."""
+        # the last epoch trains the mesh in any case, so that a short trial (end_epoch=1) trains all of the network
+        pose_only = self.progress.epoch < min(self.config.pose_epochs, self.schedule.end_epoch - 1)
+        if self.net is None or pose_only != self.model.pose_only:
+            self.net = None
+            self.model.pose_only = pose_only
+            freeze_and_collect(self.model)
+            self.net = self.wrap()
+        return self.net
+
+    def read(self, batches: Iterator[Batch], timer: Timer) -> list[Batch]:
+        """The batches of one step; on any error none, and the error in `failure`."""
         try:
-            for _ in range(self.cfg.grad_accum):
-                reading.tic()
-                group.append(next(batches))
-                reading.toc()
-        except Exception as error:  # whatever it is, all processes end after the same step, with a snapshot
+            return read_group(batches, self.config.grad_accum, timer)
+        except Exception as error:  # whatever it is, all processes end after the same step
             self.failure = error
-            return None
-        return group
-
-    def train_step(self, group):
-        """One step of the optimiser over a list of batches. Returns {loss name: its mean}, detached."""
-        sums = {}
-        for i, batch in enumerate(group):
-            inputs, targets, meta_info = (to_device(part, self.device) for part in batch)
-            with accumulating(self.net, last=i == len(group) - 1):
-                losses = {k: v.mean() for k, v in self.net(inputs, targets, meta_info, 'train').items()}
-                self.scaler.scale(sum(losses.values()) / len(group)).backward()
-            sums = {k: sums.get(k, 0) + v.detach() / len(group) for k, v in losses.items()}
-        if self.cfg.clip_grad:
-            self.scaler.unscale_(self.optimizer)
-            torch.nn.utils.clip_grad_norm_(self.parameters, self.cfg.clip_grad)
-        self.scaler.step(self.optimizer)
-        self.scaler.update()
-        self.optimizer.zero_grad(set_to_none=True)
-        return sums
-
-    def save(self, last=False):
-        """Write snapshot_<epoch> of the epoch just finished, or of the one under way (its `state.step` is not 0).
-
-        last: the run ends with it. UserError: there is no room for the last one.
-        """
-        if not processes.is_main() or self.saved == (self.epoch, self.step):
-            return
-        state = {'step': self.step, **self.sizes, 'scaler': self.scaler.state_dict(), 'random': random_state.capture()}
-        content = {'epoch': self.epoch - 1, 'network': checkpoint.pack_network(self.model),
-                   'optimizer': self.optimizer.state_dict(), 'state': state,
-                   'meta': snapshot_meta.record(self.cfg, self.human_model, self.stage_start)}
-        if self.saver.write(self.epoch if self.step else self.epoch - 1, content, last):
-            self.saved = self.epoch, self.step
+            return []

@@ -1,38 +1,47 @@
-"""Writes the snapshots of a run. A disk that is full for a while costs no training."""
+"""Writes the snapshots of a run. A disk that is full for a while ends no training."""
+import logging
 import time
 from pathlib import Path
+from typing import Any
 
 from common.errors import UserError
 from common.snapshot import checkpoint
 
+log = logging.getLogger(__name__)
 RETRY = 10  # seconds between two tries to write the last snapshot
-PATIENCE = 20 * 60  # seconds of trying; other processes of a run wait for the first one at most half an hour
+PATIENCE = 20 * 60  # seconds of trying; the other processes of a run wait half an hour at most
 
 
 class Saver:
-    """Snapshots of one folder.
+    """Writes the snapshots of one folder.
 
     Args:
-        folder: where they go. keep: how many of the last ones to keep, 0 for all. log: function of one line of text.
+        folder: where they go.
+        keep: how many of the last ones to keep, 0 for all.
     """
 
-    def __init__(self, folder, keep, log):
-        self.folder, self.keep, self.log = Path(folder), keep, log
+    def __init__(self, folder: Path, keep: int) -> None:
+        self.folder = folder
+        self.keep = keep
 
-    def remove_leftovers(self):
-        """Delete the half-written files of runs that were killed. Only for the one process that writes here."""
+    def remove_leftovers(self) -> None:
+        """Delete the half-written files of killed runs. Only for the one process that writes here."""
         for path in sorted(self.folder.glob('snapshot_*.tmp')):
             path.unlink()
-            self.log(f'removed {path}, left behind by a run that was killed while writing it')
+            log.info('removed %s, left behind by a run that was killed while writing it', path)
 
-    def write(self, number, content, last=False):
-        """Write snapshot_<number>. Returns whether that worked.
+    def write(self, number: int, content: dict[str, Any], last: bool = False) -> bool:
+        """Write snapshot_<number>.
 
-        A disk that takes no file is told, and the run goes on to the next snapshot. With `last` there is none: it is
-        tried again for PATIENCE seconds. UserError: it was in vain.
+        On a write error, warns and returns False; with `last`, retries for PATIENCE seconds.
+
+        Returns:
+            Whether it was written.
+        Raises:
+            UserError: the last snapshot could not be written.
         """
         path = checkpoint.snapshot_path(self.folder, number)
-        begin = time.monotonic()
+        deadline = time.monotonic() + PATIENCE
         while True:
             try:
                 checkpoint.write(path, content)
@@ -40,12 +49,15 @@ class Saver:
             except OSError as error:
                 fault = f'cannot write {path}: {error.strerror or error}'
             if not last:
-                self.log(f'warning: {fault}; training goes on, make room before the next snapshot is due')
+                log.warning('%s; training goes on, make room before the next snapshot is due',
+                            fault)
                 return False
-            if time.monotonic() - begin >= PATIENCE:
-                raise UserError(f'{fault}; this state of the network is lost, the snapshots before it are as they were')
-            self.log(f'warning: {fault}; make room: it is tried again every {RETRY} s for {PATIENCE // 60} minutes')
+            if time.monotonic() >= deadline:
+                raise UserError(f'{fault}; this state of the network is lost, earlier snapshots are '
+                                'unchanged')
+            log.warning('%s; make room: trying again every %d s for %d minutes', fault, RETRY,
+                        PATIENCE // 60)
             time.sleep(RETRY)
         checkpoint.prune(self.folder, self.keep, number)
-        self.log(f'wrote {path}')
+        log.info('wrote %s', path)
         return True

@@ -1,34 +1,56 @@
-"""What a run prints before its first step."""
+"""What a run says before its first step."""
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
 import torch
 import yaml
 
 from common.devices import processes
+from common.files.whole import write_text
 from common.snapshot.meta import versions
+from common.train.loader import TrainBatches
+from common.train.optim import Schedule
+from common.train.start import TrainConfig
+
+log = logging.getLogger(__name__)
+FEW = 1000  # samples; fewer are worth a note
 
 
-def startup(config, devices, datasets, batches, model, schedule):
-    """Lines on software, devices, batch sizes, data, network and learning rate.
+def report(config: TrainConfig, folder: Path, devices: list[torch.device], datasets: list[Any],
+           batches: TrainBatches, model: torch.nn.Module, schedule: Schedule) -> None:
+    """Log all settings and what the run begins with; the first process also writes the settings to config.json.
 
     Args:
-        datasets: {name: number of samples}; batches: TrainBatches; schedule: Schedule.
+        config: Config. folder: of the log. devices: of this process.
+        datasets: the training sets.
+        batches, model, schedule: of the run; `model` with its frozen parameters marked.
     """
-    names = [torch.cuda.get_device_name(d) if d.type == 'cuda' else f'CPU, {torch.get_num_threads()} threads'
-             for d in devices]
-    replicas = len(devices) * processes.world_size()
-    trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
-    lines = [', '.join(f'{name} {version}' for name, version in versions().items()),
-             f'devices: {"; ".join(names)}; processes: {processes.world_size()}',
-             f'batch: {config.train_batch_size} per device x {replicas} devices x {config.grad_accum} accumulated = '
-             f'{batches.step_size} samples per step, {batches.steps} steps per epoch',
-             'training samples: ' + ', '.join(f'{name} {count}' for name, count in datasets.items()),
-             f'parameters: {sum(p.numel() for p in model.parameters()) / 1e6:.1f} M, '
-             f'{trained / 1e6:.1f} M of them trained in the {config.stage} stage',
-             f'learning rate: {schedule.table()}']
-    if batches.length < 1000:
-        lines.append(f'note: {batches.length} samples are too few to learn from; fine for a trial run')
-    return '\n'.join(lines)
+    resolved = config.resolved()
+    log.info(yaml.safe_dump(resolved, sort_keys=False, default_flow_style=None, width=120))
+    if processes.is_main():
+        write_text(folder / 'config.json', json.dumps(resolved, indent=2) + '\n')
+    counts = ', '.join(f'{type(dataset).__name__} {len(dataset)}' for dataset in datasets)
+    world = processes.world_size()
+    log.info(', '.join(f'{name} {version}' for name, version in versions().items()))
+    log.info('devices: %s; processes: %d', '; '.join(map(device_name, devices)), world)
+    log.info('batch: %d per device x %d devices x %d accumulated = %d samples per step, '
+             '%d steps per epoch', config.train_batch_size, len(devices) * world, config.grad_accum,
+             batches.step_size, batches.steps)
+    log.info('training samples: %s', counts)
+    parameters = list(model.parameters())
+    total = sum(parameter.numel() for parameter in parameters)
+    trained = sum(parameter.numel() for parameter in parameters if parameter.requires_grad)
+    log.info('parameters: %.1f M, %.1f M of them trained in the %s stage', total / 1e6, trained / 1e6,
+             config.stage)
+    log.info('learning rate: %s', schedule.table())
+    if batches.length < FEW:
+        log.info('note: %d samples are too few to learn from; fine for a trial run', batches.length)
 
 
-def settings(config):
-    """The resolved configuration as YAML text."""
-    return yaml.safe_dump(config.resolved(), sort_keys=False, default_flow_style=None, width=120)
+def device_name(device: torch.device) -> str:
+    """The name of a GPU, or the CPU with its number of threads."""
+    if device.type == 'cuda':
+        return torch.cuda.get_device_name(device)
+    return f'CPU, {torch.get_num_threads()} threads'

@@ -2,6 +2,8 @@
 import os
 import signal
 import threading
+from types import FrameType
+from typing import Any
 
 
 class StopRequest:
@@ -12,28 +14,31 @@ class StopRequest:
     processes that take too long.
     """
 
-    def __init__(self):
-        self.received = None
-        self.previous = {}
+    def __init__(self) -> None:
+        self.received = False
+        self.previous: dict[int, Any] = {}
         self.once = 'LOCAL_RANK' not in os.environ
 
-    def __enter__(self):
+    def __enter__(self) -> 'StopRequest':
         if threading.current_thread() is threading.main_thread():
-            self.previous = {kind: signal.signal(kind, self.note) for kind in (signal.SIGTERM, signal.SIGINT)}
+            for number in (signal.SIGTERM, signal.SIGINT):
+                self.previous[number] = signal.signal(number, self.note)
         return self
 
-    def note(self, kind, frame):
-        self.received = signal.Signals(kind).name
+    def note(self, number: int, frame: FrameType | None) -> None:
+        """The handler of the two signals."""
+        self.received = True
         if self.once:
             self.restore()
 
-    def restore(self):
-        for kind, handler in self.previous.items():
-            signal.signal(kind, handler)
+    def restore(self) -> None:
+        """Put back the handlers of before."""
+        for number, handler in self.previous.items():
+            signal.signal(number, handler)
         self.previous = {}
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         self.restore()
 
-    def __bool__(self):
-        return self.received is not None
+    def __bool__(self) -> bool:
+        return self.received

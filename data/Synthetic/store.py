@@ -17,7 +17,7 @@ import numpy as np
 from torch.utils.data import DataLoader, Dataset
 from tqdm import tqdm
 
-from common.errors import UserError
+from common.errors import UserError, is_killed_worker
 from common.files.lock import file_lock
 
 JPEG_QUALITY = 95
@@ -102,7 +102,7 @@ def open_store(root, key, draw, processes=0, title='pictures'):
                         f'{"free some space" if full else "name another folder (synthetic_cache=FOLDER)"}, or turn the '
                         'cache off (synthetic_cache=false)') from error
     except RuntimeError as error:
-        if not str(error).startswith('DataLoader worker (pid'):
+        if not is_killed_worker(error):
             raise
         raise UserError('a process that draws pictures was killed, most often because memory ran short: lower '
                         'num_thread, and start again') from error

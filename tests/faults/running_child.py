@@ -19,7 +19,7 @@ import torch
 from common import base
 from common.errors import run_main
 from common.human_model import get_human_model
-from tests.tiny import RandomDataset, tiny_config
+from tests.tiny import RandomDataset, calling, tiny_config
 
 TIMEOUT = 240  # seconds, for everything that is waited for; the machine may be busy
 
@@ -132,16 +132,8 @@ def train(folder, *overrides, length=9, before_step=None):
     """Train the tiny network on noise; `before_step(n)` is called before the n-th step of this run, from 1."""
     use_noise(length)
     trainer = base.Trainer(tiny_config(folder, *overrides))
-    plain_step, done = trainer.train_step, []
-
-    def step(*args):
-        done.append(1)
-        if before_step:
-            before_step(len(done))
-        return plain_step(*args)
-
-    trainer.train_step = step
-    finished = trainer.train()
+    with calling(before_step or (lambda number: None)):
+        finished = trainer.train()
     print('finished' if finished else 'stopped', flush=True)
 
 

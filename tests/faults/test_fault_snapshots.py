@@ -45,14 +45,14 @@ def test_a_file_of_old_pytorch_is_read(snapshot, tmp_path):
     assert all(torch.equal(value, content['network'][name]) for name, value in again['network'].items())
 
 
-def test_continue_takes_the_snapshot_before_a_damaged_one(snapshot, tmp_path):
+def test_continue_takes_the_snapshot_before_a_damaged_one(snapshot, tmp_path, caplog):
     for epoch, fault in ((1, None), (3, 'empty'), (4, 'truncated'), (5, 'html')):
         path = shutil.copy(snapshot, tmp_path / f'snapshot_{epoch}.pth.tar')
         if fault:
             SPOIL[fault](path)
-    lines = []
-    assert newest_snapshot(tmp_path, lines.append)[0].name == 'snapshot_1.pth.tar'
-    assert [line.split(' is not')[0] for line in lines] == [f'{tmp_path}/snapshot_{n}.pth.tar' for n in (5, 4, 3)]
+    assert newest_snapshot(tmp_path)[0].name == 'snapshot_1.pth.tar'
+    unreadable = [line.split(' is not')[0] for line in caplog.messages]
+    assert unreadable == [f'{tmp_path}/snapshot_{n}.pth.tar' for n in (5, 4, 3)]
 
 
 META = {'human_model': 7, 'stage': 'mesh', 'resnet_type': 'x', 'resnet_width': None, 'sigma': [2.5],
@@ -67,21 +67,22 @@ def test_damaged_record_of_a_snapshot(key, snapshot, tmp_path):
     else:
         del content['meta']['stage']
     torch.save(content, tmp_path / 'a')
-    told = f'odd {key}' if key in META else key
+    told = f'an invalid {key}' if key in META else key
     with pytest.raises(UserError, match=f"a is not a checkpoint: its 'meta' .*{told}: it is damaged"):
         checkpoint.read(tmp_path / 'a')
 
 
 @pytest.mark.parametrize(('change', 'told'), [
-    ({'epoch': 'x'}, "'epoch' is no number"), ({'epoch': float('nan')}, "'epoch' is no number"),
-    ({'epoch': 10 ** 30}, "'epoch' is no number"), ({'epoch': torch.zeros(3)}, "'epoch' is no number"),
-    ({'network': {'module.a': 1}}, 'the entry module.a, which is no tensor'),
-    ({'network': {5: torch.zeros(1)}}, 'the entry 5, which is no tensor'), ({'network': [1]}, "it has no 'network'"),
+    ({'epoch': 'x'}, "'epoch' is not a valid epoch"), ({'epoch': float('nan')}, "'epoch' is not a valid epoch"),
+    ({'epoch': 10 ** 30}, "'epoch' is not a valid epoch"), ({'epoch': torch.zeros(3)}, "'epoch' is not a valid epoch"),
+    ({'network': {'module.a': 1}}, 'the entry module.a, which is not a tensor'),
+    ({'network': {5: torch.zeros(1)}}, 'the entry 5, which is not a tensor'), ({'network': [1]}, "it has no 'network'"),
     ({'network': {'a': torch.zeros(1).to_sparse()}}, 'of a kind that no network is made of'),
     ({'network': {'a': torch.zeros(1, dtype=torch.complex64)}}, 'of a kind that no network is made of'),
     ({'network': {'a': torch.zeros(1).expand(2 ** 40)}}, 'larger than what is stored of it'),
-    ({'optimizer': 3}, "'optimizer' is no dictionary"), ({'state': {'step': 'x'}}, "'state' has no proper step, ste"),
-    ({'meta': [1]}, "its 'meta' is no dictionary")])
+    ({'optimizer': 3}, "'optimizer' is not a dictionary"),
+    ({'state': {'step': 'x'}}, "'state' has an invalid step, ste"),
+    ({'meta': [1]}, "its 'meta' is not a dictionary")])
 def test_damaged_content_of_a_snapshot(change, told, snapshot, tmp_path):
     torch.save({**torch.load(snapshot, weights_only=True), **change}, tmp_path / 'a')
     with pytest.raises(UserError, match=f'a is not a checkpoint: .*{told}'):
@@ -102,7 +103,7 @@ def test_damaged_state_of_a_training(part, value, snapshot):
     {'optimizer': content, 'random': content['state']}.get(part, random)[part] = value
     start = Start(1, path=snapshot, content=content, exact=True)
     with pytest.raises(UserError) as error:
-        load_state(start, optimizer, None, {'step_size': 2, 'samples': 9}, print)
+        load_state(start, optimizer, None, {'step_size': 2, 'samples': 9})
     says(str(error.value), f'optimiser or random state in {snapshot} does not fit .*: --snapshot {snapshot} in place')
 
 
@@ -114,12 +115,11 @@ def test_weights_that_are_not_finite(snapshot, tmp_path, capsys):
     says(message, f'{tmp_path}/a: mesh_net.conv_x.0.bias has values that are not finite: .*take another snapshot')
 
 
-def test_the_guessed_sigma_of_a_file_without_a_record_is_told(snapshot, capsys):
+def test_the_guessed_sigma_of_a_file_without_a_record_is_told(snapshot, caplog):
     content = {**checkpoint.read(snapshot), 'meta': {}}
     meta = snapshot_meta.describe(content, 'x')
     snapshot_meta.adopt(meta, Config(), 'the file')
-    err = capsys.readouterr().err
-    assert err.count('\n') == 1
-    says(err, '^note: the file does not say with which sigma it was trained; for 8 lixels 0.3125 is taken')
-    snapshot_meta.tell_guess({**meta, 'output_hm_shape': [64] * 3}, 'the file')  # the published size
-    assert not capsys.readouterr().err
+    message, = caplog.messages
+    says(message, '^the file does not record sigma; using 0.3125 lixels .the published ratio 2.5 / 64.$')
+    snapshot_meta.warn_of_guess({**meta, 'output_hm_shape': [64] * 3}, 'the file')  # the published size
+    assert len(caplog.messages) == 1

@@ -14,12 +14,12 @@ from common.errors import REMEDIES, UserError, run_main
 from common.files.whole import whole_file, write_text
 from common.snapshot import checkpoint
 from common.train import saver
-from common.train.logger import Appender, Logger
+from common.train.logger import Appender, open_log
 from data.evaluation.report import save_overlay
 from data.sample import Camera
 from data.Synthetic.store import open_store
 from tests.faults.running_child import start, train
-from tests.tiny import tiny_config, use_random_data
+from tests.tiny import calling, tiny_config, use_random_data
 
 SMALL = 100_000  # bytes: logs are smaller, snapshots larger
 
@@ -48,18 +48,11 @@ def files(tmp_path):
 
 def test_a_snapshot_that_finds_no_room_does_not_end_the_training(tmp_path, trainer, capsys):
     run = trainer()
-    plain_step = run.train_step
-    with file_limit() as lift:
-        def step(group):
-            if run.epoch == 1:
-                lift()
-            return plain_step(group)
-
-        run.train_step = step
+    with file_limit() as lift, calling(lambda number: lift() if run.progress.epoch == 1 else None):
         assert run.train()
     assert files(tmp_path) == ['snapshot_1.pth.tar'] and len((tmp_path / 'log/metrics.jsonl').read_text().split()) > 8
     assert (f'warning: cannot write {tmp_path}/model_dump/snapshot_0.pth.tar: File too large; training goes on, make '
-            'room before the next snapshot is due\n') in capsys.readouterr().out
+            'room before the next snapshot is due\n') in capsys.readouterr().err
     assert checkpoint.read(tmp_path / 'model_dump' / 'snapshot_1.pth.tar')['epoch'] == 1
 
 
@@ -68,7 +61,7 @@ def test_the_last_snapshot_waits_for_room(tmp_path, trainer, capsys, monkeypatch
     with file_limit() as lift:
         monkeypatch.setattr(saver.time, 'sleep', lambda seconds: lift())
         assert run.train()
-    assert 'make room: it is tried again every 10 s for 20 minutes' in capsys.readouterr().out
+    assert 'make room: trying again every 10 s for 20 minutes' in capsys.readouterr().err
     assert files(tmp_path) == ['snapshot_0.pth.tar']
 
 
@@ -79,7 +72,7 @@ def test_the_last_snapshot_does_not_wait_for_ever(tmp_path, trainer, monkeypatch
     with file_limit(), pytest.raises(UserError) as error:
         trainer('lixel_epochs=1').train()
     assert str(error.value) == (f'cannot write {tmp_path}/model_dump/snapshot_0.pth.tar: File too large; this state of '
-                                'the network is lost, the snapshots before it are as they were')
+                                'the network is lost, earlier snapshots are unchanged')
     assert files(tmp_path) == ['snapshot_0.pth.tar']
     assert (tmp_path / 'model_dump' / 'snapshot_0.pth.tar').read_bytes() == before
 
@@ -158,7 +151,7 @@ def test_an_output_folder_that_is_a_file(tmp_path):
     with pytest.raises(UserError, match='cannot write into the output folder .*output_dir=FOLDER'):
         base.Trainer(tiny_config(tmp_path / 'output'))
     with pytest.raises(UserError, match='cannot write into .*/output/log: .*output_dir=FOLDER'):
-        Logger(tmp_path / 'output' / 'log', 'test_logs')
+        open_log(tmp_path / 'output' / 'log', 'test_logs')
 
 
 def test_an_overlay_that_finds_no_room(tmp_path):

@@ -58,8 +58,8 @@ def test_a_killed_process_ends_the_others(tmp_path, whole, victim):
     codes = [child.end() for child in children]
     assert codes[victim] == -signal.SIGKILL and codes[1 - victim] == 2
     last = children[1 - victim].text().splitlines()[-1]
-    assert last.startswith('error: another process of this run has ended: its own message says why, without one it was '
-                           'killed; go on with --continue')
+    assert last.startswith('error: another process exited (see its error above; if none, it was killed). Resume with '
+                           '--continue')
     newest, path = checkpoint.find_snapshots(tmp_path / 'model_dump')[-1]
     step = checkpoint.read(path)['state']['step']
     assert (newest, step > 2) == ((1, True) if victim == 1 else (0, False))  # the first process is the one that saves

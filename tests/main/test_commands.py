@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -85,7 +84,7 @@ def test_the_main_job_from_three_folders_with_an_interruption(tmp_path):
     tiny = settings_file(parts)
     code, text = stop_at(program('train.py', '--cfg', tiny), 'itr 3/10', signal.SIGTERM)
     assert code == 0, text
-    resume = text.splitlines()[-1].split('go on with: ')[1].split()
+    resume = text.splitlines()[-1].split('Resume with: ')[1].split()
     assert resume[0] == 'python' and resume[-1] == '--continue'
     run([sys.executable, *resume[1:]], cwd=ROOT / 'main')
     assert len(read_losses(parts)) == 20 and read_losses(tmp_path / 'whole') == read_losses(parts)
@@ -128,8 +127,9 @@ def test_torchrun_is_interrupted_twice(tmp_path):
     for kind, marker in ((signal.SIGTERM, 'itr 2/20'), (signal.SIGINT, 'itr 10/20')):
         code, text = stop_at([*TORCHRUN, *words], marker, kind)
         assert code == 1 and f'got signal: {kind.value}' in text, text  # torchrun's own: the processes ended with 0
-        hint, = (line for line in text.splitlines() if line.startswith('stopped after a whole step; go on with: '))
-        start, words = hint.split('go on with: ')[1].split()[:3], hint.split('go on with: ')[1].split()[3:]
+        stopped = 'stopped; the last step is saved. Resume with: '
+        hint, = (line.removeprefix(stopped) for line in text.splitlines() if line.startswith(stopped))
+        start, words = hint.split()[:3], hint.split()[3:]
         assert start == ['torchrun', '--nproc_per_node', '2'] and words[-1] == '--continue'
     last = ranks(train.main, words[1:])
     assert [child.end() for child in (*whole, *last)] == [0] * 4
@@ -139,15 +139,15 @@ def test_torchrun_is_interrupted_twice(tmp_path):
 
 def test_how_to_go_on_on_several_machines(monkeypatch):
     monkeypatch.setattr('common.devices.processes.active', lambda: True)
-    args = SimpleNamespace(snapshot='a b.pth.tar')
     words = ['main/train.py', '--gpu', '0-3', '--snapshot', 'a b.pth.tar', 'lr=1e-3']
     monkeypatch.setenv('LOCAL_WORLD_SIZE', '4')
     monkeypatch.setenv('GROUP_WORLD_SIZE', '1')
-    assert train.resume_hint(words, args) == ('go on with: torchrun --nproc_per_node 4 main/train.py --gpu 0-3 lr=1e-3 '
-                                              '--continue')
+    assert train.resume_hint(words, 'a b.pth.tar') == ('Resume with: torchrun --nproc_per_node 4 main/train.py '
+                                                       '--gpu 0-3 lr=1e-3 --continue')
     monkeypatch.setenv('GROUP_WORLD_SIZE', '2')
-    assert train.resume_hint(words, args) == ('go on, on every machine with the options that torchrun had there: '
-                                              'torchrun ... main/train.py --gpu 0-3 lr=1e-3 --continue')
+    assert train.resume_hint(words, 'a b.pth.tar') == (
+        'Resume, on every machine with the options that torchrun had there: torchrun ... main/train.py --gpu 0-3 '
+        'lr=1e-3 --continue')
 
 
 def test_nothing_of_ours_warns(tmp_path):

@@ -16,7 +16,7 @@ import main.test
 import main.train
 from common.errors import UserError
 from common.snapshot import checkpoint
-from common.train.logger import train_line
+from common.train.monitor import train_line
 from main.cli import make_parser
 from main.config import Config
 from tests.tiny import SETTINGS
@@ -247,5 +247,5 @@ def test_settings_links_and_log_lines_are_true(path):
     assert len(links) > 10
     for link in links:
         assert link[1:] in titles if link[0] == '#' else (path.parent / link).is_file()
-    line = train_line((0, 13, 500, 9756), 1e-4, (.52, .5, .02), .52 * 9756 / 3600, {'joint_fit': 1.2345})
+    line = train_line((0, 13, 500, 9756), 1e-4, (.52, .02), {'joint_fit': 1.2345})
     assert line + ' ... gpu0 97% 10.2GB' in text

@@ -175,7 +175,7 @@ def test_the_table_and_its_json(tmp_path, capsys, monkeypatch):
 def test_mistakes_are_named():
     with pytest.raises(UserError, match='some of inference, training'):
         benchmark.main([*WORDS, '--parts', 'speed'])
-    with pytest.raises(UserError, match='batch normalisation needs two samples'):
+    with pytest.raises(UserError, match='batch normalisation needs at least two samples'):
         benchmark.main(with_settings(train_batch_size=1))
 
 

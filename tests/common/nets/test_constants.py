@@ -5,7 +5,6 @@ batch may come from the host.
 """
 import contextlib
 import copy
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from common.human_model import get_human_model
-from common.train.loop import TrainLoop
+from common.train.loop import train_step
 from common.train.optim import freeze_and_collect, make_optimizer
 from main.model import get_model
 from tests.tiny import tiny_config
@@ -98,11 +97,11 @@ def test_a_training_step_sends_nothing(settings, tmp_path, monkeypatch):
     model = copy.deepcopy(get_model(config, get_human_model(config.human_model), 'train')).to(DEVICE).train()
     model.pose_only = 'pose only' in settings
     parameters = freeze_and_collect(model)
-    loop = SimpleNamespace(cfg=config, device=DEVICE, parameters=parameters, net=model,
-                           scaler=torch.amp.GradScaler('cpu', enabled=False), optimizer=torch.optim.SGD(parameters))
+    optimizer = torch.optim.SGD(parameters)
+    scaler = torch.amp.GradScaler('cpu', enabled=False)
     batches = [random_batch(model.human_model, config, 2, DEVICE) for _ in range(config.grad_accum)]
     with watch() as sent:
-        losses = TrainLoop.train_step(loop, batches)
+        losses = train_step(model, optimizer, scaler, batches, DEVICE, config.clip_grad)
     assert losses and all(value.device == DEVICE for value in losses.values())
     assert not sent
 

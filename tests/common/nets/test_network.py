@@ -182,7 +182,7 @@ def test_weight_of_x_and_y_in_the_param_stage(tiny_model):
     _, targets, meta = batch(tiny_model())
     targets = {name: torch.zeros_like(target) for name, target in targets.items()}
     joints = torch.tensor([-1., 2., 10.]).expand(2, 29, 3)
-    outputs = targets['pose_param'], targets['shape_param'], None, joints
+    outputs = targets['pose_param'], targets['shape_param'], joints
     for weight, mean in ((1, 13 / 3), (12, 46 / 3), (0, 10 / 3)):
         losses = tiny_model(f'joint_xy_weight={weight}').param_losses(*outputs, targets, meta)
         assert losses['joint_orig_cam'].tolist() == losses['joint_fit_cam'].tolist() == pytest.approx([mean] * 2)

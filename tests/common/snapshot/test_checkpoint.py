@@ -182,7 +182,7 @@ def test_what_a_file_without_a_record_is(config, model, content):
     seen = next(name for name in network if 'param_regressor' in name and name.endswith('num_batches_tracked'))
     network[seen] += 1
     assert snapshot_meta.describe(content, 'x')['stage'] == 'param'
-    with pytest.raises(UserError, match='x is no snapshot of this network'):
+    with pytest.raises(UserError, match='x is not a snapshot of this network'):
         snapshot_meta.describe({'network': {'module.fc.weight': torch.zeros(1)}}, 'x')
 
 

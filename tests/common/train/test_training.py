@@ -9,7 +9,7 @@ import torch
 from common import base
 from common.errors import UserError
 from common.snapshot import checkpoint
-from tests.tiny import tiny_config, use_random_data
+from tests.tiny import calling, tiny_config, use_random_data
 
 COSINE = ['lr_schedule=cosine', 'optimizer=adamw', 'warmup_iters=3', 'clip_grad=1', 'weight_decay=0.01', 'grad_accum=2']
 
@@ -23,16 +23,13 @@ def read_losses(folder):
 def train(folder, *overrides, stop_after=None, weights=None):
     """Run a Trainer; `stop_after`: a SIGTERM arrives during that step. Returns it, and whether it finished."""
     trainer = base.Trainer(tiny_config(folder, *overrides), weights)
-    plain_step, steps = trainer.train_step, []
 
-    def step(*args):
-        steps.append(1)
-        if len(steps) == stop_after:
+    def before_step(number):
+        if number == stop_after:
             os.kill(os.getpid(), signal.SIGTERM)
-        return plain_step(*args)
 
-    trainer.train_step = step
-    return trainer, trainer.train()
+    with calling(before_step):
+        return trainer, trainer.train()
 
 
 def snapshot(folder, epoch):
@@ -138,7 +135,7 @@ def test_a_damaged_newest_snapshot_is_passed_over(tmp_path, capsys):
     newest = tmp_path / 'model_dump' / 'snapshot_1.pth.tar'
     newest.write_bytes(newest.read_bytes()[:1000])
     train(tmp_path, 'end_epoch=2', 'continue_train=true')
-    assert 'snapshot_1.pth.tar is not a checkpoint: it is truncated or damaged' in capsys.readouterr().out
+    assert 'snapshot_1.pth.tar is not a checkpoint: it is truncated or damaged' in capsys.readouterr().err
     rows = read_losses(tmp_path)
     assert rows[4:8] == rows[8:]
 
@@ -147,14 +144,7 @@ def test_what_is_left_after_a_kill_within_an_epoch(tmp_path):
     """Nobody can save at a power cut: the snapshots of `snapshot_every` are what there is."""
     train(tmp_path / 'whole', 'end_epoch=2')
     trainer = base.Trainer(tiny_config(tmp_path / 'cut', 'end_epoch=2', 'snapshot_every=3'))
-    plain_step, steps = trainer.train_step, []
-
-    def step(group):
-        steps.append(1)
-        return plain_step(group) if len(steps) < 8 else 1 / 0
-
-    trainer.train_step = step
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(ZeroDivisionError), calling(lambda number: 1 / (8 - number)):
         trainer.train()
     state = snapshot(tmp_path / 'cut', 1)['state']
     assert state['step'] == 3 and len(checkpoint.find_snapshots(tmp_path / 'cut' / 'model_dump')) == 2
@@ -183,8 +173,8 @@ def test_none_of_the_snapshots_can_be_read(tmp_path, capsys):
         checkpoint.snapshot_path(folder, epoch).write_bytes(b'')
     with pytest.raises(UserError, match=r'none of the snapshots in .* can be read \(2, the reasons are above'):
         train(tmp_path, 'continue_train=true')
-    out = capsys.readouterr().out
-    assert 'snapshot_0.pth.tar is not a checkpoint' in out and out.count('trying the one before it') == 1
+    err = capsys.readouterr().err
+    assert 'snapshot_0.pth.tar is not a checkpoint' in err and err.count('trying the one before it') == 1
 
 
 def test_what_fails_at_once_fails_before_the_data_are_opened(tmp_path, monkeypatch):
@@ -238,7 +228,8 @@ def test_test_counts_every_sample_once(tmp_path):
     config = tiny_config(tmp_path, 'resnet_width=8')  # the network's shape comes from the snapshot
     tester = base.Tester(config, tmp_path / 'model_dump' / 'snapshot_0.pth.tar')
     assert tester.test() == {'row': 4.0}
-    assert tester.dataset.evaluated == list(range(9)) and config.resnet_width == 4
+    assert tester.dataset.evaluated == list(range(9))
+    assert (tester.cfg.resnet_width, config.resnet_width) == (4, 8)  # the caller's configuration stays as it is
     written = json.loads((tmp_path / 'result' / 'Synthetic.json').read_text())
     assert written['metrics'] == {'row': 4.0} and (written['stage'], written['epoch']) == ('lixel', 0)
     with pytest.raises(UserError, match='trained in the lixel stage only'):
