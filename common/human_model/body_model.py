@@ -81,7 +81,7 @@ class HumanModel(nn.Module):
             if values.shape[1:] != (length,):
                 raise UserError(f'{self.name} needs a {what} of (B, {length}) values, not {tuple(values.shape)}')
         dtype = self.v_template.dtype
-        if len(pose) == 0:   # lbs cannot reshape an empty batch
+        if pose.shape[0] == 0:   # lbs cannot reshape an empty batch
             return pose.new_zeros((0, self.vertex_num, 3), dtype=dtype), pose.new_zeros(
                 (0, self.kinematic_joint_num, 3), dtype=dtype)
         with torch.autocast(pose.device.type, enabled=False):

@@ -1,0 +1,72 @@
+"""A person's parameters over time, and the camera that saw them: what the figures of this folder are made of."""
+from dataclasses import dataclass
+
+import numpy as np
+
+from common.errors import UserError
+
+
+@dataclass
+class View:
+    """A pinhole camera at the origin of camera space: focal (2,) and princpt (2,) pixels, size (height, width)."""
+    focal: np.ndarray
+    princpt: np.ndarray
+    size: tuple[int, int]
+
+
+@dataclass
+class Motion:
+    """One person in T frames, as a body model's parameters in camera space (x right, y down, z forward).
+
+    Attributes:
+        poses: (T, K * 3) axis-angle, radians; the root's rotation is in camera space.
+        trans: (T, 3) metres: body_model(pose, betas) + trans is the mesh in camera space.
+        betas: (10,) the person's shape.
+        times: (T,) seconds, increasing. frames: (T,) numbers of the frames, increasing; those left out are gaps.
+        left_hand: the parameters are of the mirrored image; x of what they give is negated.
+        view: the camera, None if it is not known.
+    """
+    poses: np.ndarray
+    trans: np.ndarray
+    betas: np.ndarray
+    times: np.ndarray
+    frames: np.ndarray
+    left_hand: bool = False
+    view: View | None = None
+
+    def __post_init__(self) -> None:
+        rows = {len(self.poses), len(self.trans), len(self.times), len(self.frames)}
+        if len(rows) != 1 or 0 in rows:
+            raise UserError('a motion needs as many poses as translations, times and frames, and at least one')
+        for what in ('poses', 'trans', 'betas', 'times'):
+            if not np.isfinite(getattr(self, what)).all():
+                raise UserError(f'the motion has {what} that are not finite numbers')
+        if (np.diff(self.times) <= 0).any() or (np.diff(self.frames) <= 0).any():
+            raise UserError('the frames of a motion must be in the order of their times, each of them once')
+
+    @property
+    def gaps(self) -> list[tuple[int, int]]:
+        """(first, last) number of the frames of each gap inside the motion."""
+        after = np.flatnonzero(np.diff(self.frames) > 1)
+        return [(int(self.frames[i]) + 1, int(self.frames[i + 1]) - 1) for i in after]
+
+    def keys(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and times (seconds) of the key frames: every frame, and before the end of each gap the frame before
+        it once more, so that the person holds still in the gap."""
+        rows: list[int] = []
+        times: list[float] = []
+        for row, time in enumerate(self.times):
+            steps = int(self.frames[row] - self.frames[row - 1]) if row else 1
+            if steps > 1:
+                rows.append(row - 1)
+                times.append(time - (time - self.times[row - 1]) / steps)
+            rows.append(row)
+            times.append(time)
+        return np.array(rows), np.array(times)
+
+
+def still(pose: np.ndarray, trans: np.ndarray, betas: np.ndarray, left_hand: bool = False,
+          view: View | None = None) -> Motion:
+    """The Motion of one image: pose (K * 3,), trans (3,), betas (10,)."""
+    return Motion(np.asarray(pose)[None], np.asarray(trans)[None], np.asarray(betas), np.zeros(1), np.zeros(1, int),
+                  left_hand, view)

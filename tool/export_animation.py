@@ -1,0 +1,62 @@
+"""An animated figure from saved results of the demo, for Blender, Unity, web pages and animation tools.
+
+    python tool/export_animation.py output/demo/clip/person_0.npz            # -> person_0.glb and person_0.bvh there
+    python tool/export_animation.py output/demo/photo/result.npz --output figures    # one of each for every person
+
+The .glb (glTF 2.0) holds the skinned mesh, the camera and the motion, the .bvh the skeleton and the motion. What is in
+them, and how other programs read them: docs/export.md.
+"""
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from common.arguments import Parser, not_empty  # noqa: E402
+from common.errors import UserError, run_main  # noqa: E402
+from common.export.bvh import person_bvh  # noqa: E402
+from common.export.gltf import POSEDIRS, person_glb  # noqa: E402
+from common.export.saved import read_people  # noqa: E402
+from common.files.whole import whole_file  # noqa: E402
+from common.human_model import get_human_model  # noqa: E402
+
+
+def make_parser() -> Parser:
+    parser = Parser(__doc__)
+    parser.add_argument('file', type=not_empty, help='person_<n>.npz of a video, or result.npz of an image')
+    parser.add_argument('--output', metavar='DIR', type=not_empty, help='where to write (default: beside the file)')
+    parser.add_argument('--posedirs', choices=POSEDIRS, default='leave_out',
+                        help="the body model's pose-dependent corrections: left out, or as morph targets")
+    parser.add_argument('--human_model_dir', metavar='DIR', type=not_empty,
+                        help='folder with the SMPL and MANO files (default: data/human_models)')
+    return parser
+
+
+def main(argv: list[str] | None = None) -> None:
+    args = make_parser().parse_args(argv)
+    people = read_people(args.file)
+    folder = Path(args.output or Path(args.file).parent)
+    notes: list[str] = []
+    for person in people:
+        human_model = get_human_model(person.body_model, args.human_model_dir, person.gender)
+        glb = person_glb(human_model, person.motion, person.name, args.posedirs)
+        text = person_bvh(human_model, person.motion)
+        write(folder / f'{person.name}.glb', glb.content)
+        write(folder / f'{person.name}.bvh', text.encode())
+        if glb.note:
+            notes.append(f'{person.name}: {glb.note}')
+    count = len(people[0].motion.times)
+    print('\n'.join([*notes, f'wrote {", ".join(f"{person.name}.glb, {person.name}.bvh" for person in people)} '
+                     f'({count} frame{"s" * (count > 1)}) to {folder}']))
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file whole. UserError: the folder cannot be written."""
+    try:
+        with whole_file(path) as file:
+            file.write(content)
+    except OSError as error:
+        raise UserError(f'cannot write {path} ({error.strerror or error}): choose another folder with --output DIR'
+                        ) from error
+
+
+if __name__ == '__main__':
+    run_main(main)
