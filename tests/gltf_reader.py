@@ -88,7 +88,8 @@ class Gltf:
     def joints_at(self, time: float | None) -> dict[str, np.ndarray]:
         """{name: (3,) place in the scene} of the joints of the first skin."""
         transforms = self.globals_at(time)
-        return {self.json['nodes'][joint]['name']: transforms[joint][:3, 3] for joint in self.json['skins'][0]['joints']}
+        joints = self.json['skins'][0]['joints']
+        return {self.json['nodes'][joint]['name']: transforms[joint][:3, 3] for joint in joints}
 
     def vertices_at(self, time: float | None) -> np.ndarray:
         """(V, 3) vertices of the mesh in the scene: morph targets, then skinning."""

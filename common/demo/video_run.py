@@ -85,5 +85,7 @@ def write_results(folder, clip, sequence, empty, predictor, settings):
             'focal': camera.focal, 'princpt': camera.princpt, 'meta': np.array(json.dumps(head))})
         if 'param' in kinds:
             trans = arrays.column('trans')
+            seen_by = {'focal': camera.focal, 'princpt': camera.princpt, 'size': np.array(clip.size),
+                       'left_hand': predictor.left_hand}
             for person in sorted(set(sequence.people)):
-                np.savez(folder / f'person_{person}.npz', **sequence.animation(person, clip.fps, trans))
+                np.savez(folder / f'person_{person}.npz', **sequence.animation(person, clip.fps, trans), **seen_by)

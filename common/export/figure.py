@@ -60,7 +60,7 @@ def make_figure(human_model: HumanModel, betas: np.ndarray, left_hand: bool = Fa
     """
     if np.shape(betas) != (10,):
         raise UserError(f'the betas of a figure are 10 numbers, not an array of the shape {np.shape(betas)}')
-    shape = torch.as_tensor(np.asarray(betas, np.float64))
+    shape = torch.from_numpy(np.array(betas, np.float64))
     with torch.inference_mode():
         vertices = human_model.v_template.double().cpu() + human_model.shapedirs.double().cpu() @ shape
         joints = human_model.kinematic_regressor.double().cpu() @ vertices

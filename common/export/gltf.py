@@ -3,8 +3,8 @@
     glb = person_glb(human_model, motion)        # Motion: a person's parameters over time
     glb = mesh_glb(vertices, faces, view)        # a mesh in camera space
 
-Units are metres, axes those of glTF (x right, y up); the camera stands in the origin and looks along -z, so a person who
-faces it faces along +z. What a file says about itself stands in the `extras` of its scene.
+Units are metres, axes those of glTF (x right, y up). The camera stands in the origin and looks along -z, so a person
+who faces it faces along +z. What a file says about itself stands in the `extras` of its scene.
 """
 from dataclasses import dataclass
 
@@ -83,7 +83,7 @@ def person_glb(human_model: HumanModel, motion: Motion, name: str = 'person', po
     quaternions = _quaternions(rotations)
     morphs = None
     if posedirs == 'morph' and figure.posedirs is not None:
-        morphs = _morphs(figure, features)
+        morphs = _morphs(figure.posedirs, features)
     mesh = _mesh(builder, figure.vertices, figure.faces, name, color, figure.weights, morphs)
     joints = _joints(builder, figure, quaternions[0], root[0])
     inverse = np.tile(np.eye(4, dtype=np.float32), (len(joints), 1, 1))
@@ -124,11 +124,11 @@ def _quaternions(rotations: np.ndarray) -> np.ndarray:
     return values.astype(np.float32)
 
 
-def _morphs(figure: Figure, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _morphs(posedirs: np.ndarray, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Morph targets (M, V, 3) and their weights (T, M) that add up to the pose-dependent corrections."""
     if len(features) > 1:
-        return figure.posedirs, features.astype(np.float32)
-    return np.tensordot(features, figure.posedirs, 1), np.ones((1, 1), np.float32)
+        return posedirs, features.astype(np.float32)
+    return np.tensordot(features, posedirs, 1), np.ones((1, 1), np.float32)
 
 
 def _mesh(builder: GlbBuilder, points: np.ndarray, faces: np.ndarray, name: str, color: tuple[int, ...],
@@ -138,7 +138,7 @@ def _mesh(builder: GlbBuilder, points: np.ndarray, faces: np.ndarray, name: str,
     linear = (np.array(color) / 255) ** 2.2  # colours of materials are linear in glTF
     surface = lib.PbrMetallicRoughness(baseColorFactor=[*linear.tolist(), 1.], metallicFactor=0., roughnessFactor=0.8)
     builder.doc.materials.append(lib.Material(name='skin', pbrMetallicRoughness=surface))
-    attributes = lib.Attributes(POSITION=builder.vertices(np.float32(points), bounds=True),
+    attributes = lib.Attributes(POSITION=builder.vertices(points.astype(np.float32), bounds=True),
                                 NORMAL=builder.vertices(_normals(points, faces)))
     if weights is not None:
         for number, (joints, values) in enumerate(_influences(weights)):
@@ -148,7 +148,7 @@ def _mesh(builder: GlbBuilder, points: np.ndarray, faces: np.ndarray, name: str,
     mesh = lib.Mesh(name=name, primitives=[part])
     if morphs is not None:
         targets, shares = morphs
-        part.targets = [{'POSITION': builder.vertices(np.float32(one), bounds=True)} for one in targets]
+        part.targets = [{'POSITION': builder.vertices(one.astype(np.float32), bounds=True)} for one in targets]
         mesh.weights = shares[0].tolist()
     builder.doc.meshes.append(mesh)
     return len(builder.doc.meshes) - 1
@@ -179,10 +179,10 @@ def _joints(builder: GlbBuilder, figure: Figure, quaternions: np.ndarray, root: 
     """Add a node for every joint, posed by quaternions (K, 4) and root (3,); returns their numbers."""
     places = figure.offsets
     places[0] = root
-    numbers = []
+    numbers: list[int] = []
     for joint, parent in enumerate(figure.parents):
         number = builder.node(in_scene=parent < 0, name=figure.names[joint], rotation=quaternions[joint].tolist(),
-                              translation=np.float32(places[joint]).tolist())
+                              translation=places[joint].astype(np.float32).tolist())
         if parent >= 0:
             builder.doc.nodes[numbers[parent]].children.append(number)
         numbers.append(number)
@@ -211,10 +211,11 @@ def _animation(builder: GlbBuilder, motion: Motion, mesh_node: int, joints: list
     rows, times = motion.keys()
     lib = builder.lib
     animation = lib.Animation(name='motion')
-    clock = builder.array(np.float32(times), bounds=True)
+    clock = builder.array(times.astype(np.float32), bounds=True)
 
     def add(node: int, path: str, values: np.ndarray) -> None:
-        sampler = lib.AnimationSampler(input=clock, output=builder.array(np.float32(values)), interpolation='LINEAR')
+        output = builder.array(values.astype(np.float32))
+        sampler = lib.AnimationSampler(input=clock, output=output, interpolation='LINEAR')
         animation.samplers.append(sampler)
         target = lib.AnimationChannelTarget(node=node, path=path)
         animation.channels.append(lib.AnimationChannel(sampler=len(animation.samplers) - 1, target=target))

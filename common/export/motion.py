@@ -35,9 +35,12 @@ class Motion:
     view: View | None = None
 
     def __post_init__(self) -> None:
-        rows = {len(self.poses), len(self.trans), len(self.times), len(self.frames)}
-        if len(rows) != 1 or 0 in rows:
-            raise UserError('a motion needs as many poses as translations, times and frames, and at least one')
+        rows = len(self.frames) if np.ndim(self.frames) == 1 else 0
+        shapes = {'frames': (rows,), 'times': (rows,), 'trans': (rows, 3), 'poses': (rows, *np.shape(self.poses)[1:2])}
+        for what, shape in shapes.items():
+            if np.shape(getattr(self, what)) != shape or not rows:
+                raise UserError('a motion needs a list of frames, and a time, translation (3) and pose for each; its '
+                                f'{what} have the shape {np.shape(getattr(self, what))}')
         for what in ('poses', 'trans', 'betas', 'times'):
             if not np.isfinite(getattr(self, what)).all():
                 raise UserError(f'the motion has {what} that are not finite numbers')

@@ -11,7 +11,8 @@ from common.errors import UserError, one_line
 from common.export.motion import Motion, View, still
 from common.files.arrays import read_npy
 
-NUMBERS = ('poses', 'betas', 'trans', 'fps', 'frames', 'times', 'left_hand', 'focal', 'princpt', 'size', 'pose', 'frame')
+NUMBERS = ('poses', 'betas', 'trans', 'fps', 'frames', 'times', 'left_hand', 'focal', 'princpt', 'size', 'pose',
+           'frame')
 TEXTS = ('gender', 'body_model', 'meta')
 MAX_TEXT = 2 ** 22  # bytes of a text in a file
 
@@ -47,7 +48,10 @@ def _person_of_video(path: Path, arrays: dict[str, np.ndarray]) -> SavedPerson:
     frames = arrays.get('frames', np.arange(len(poses)))
     times = arrays.get('times')
     if times is None:
-        times = frames / float(arrays['fps'])
+        fps = float(arrays['fps'])
+        if not fps > 0:
+            raise ValueError(f'{fps:g} frames per second')
+        times = frames / fps
     view = None
     if 'focal' in arrays:
         height, width = (int(value) for value in arrays['size'])

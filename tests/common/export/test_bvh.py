@@ -32,8 +32,7 @@ class Bvh:
                 stack.append(-1)
             elif words[0] == '{' and (not stack or stack[-1] >= 0):
                 stack.append(len(self.names) - 1)
-            elif words[0] == '}' and stack.pop() == -1:
-                stack.append(-2)  # the brace of the end site is closed, its joint follows
+            elif words[0] == '}':
                 stack.pop()
             elif words[0] == 'OFFSET' and stack[-1] >= 0:
                 self.offsets.append(np.array(words[1:], float))

@@ -224,7 +224,7 @@ def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         still(motion.poses[0], np.array([0, np.nan, 0]), np.zeros(10))
     with pytest.raises(UserError, match='order of their times'):
         Motion(motion.poses, motion.trans, motion.betas, motion.times[::-1], motion.frames)
-    with pytest.raises(UserError, match='as many poses as'):
+    with pytest.raises(UserError, match='trans have the shape'):
         Motion(motion.poses, motion.trans[:2], motion.betas, motion.times, motion.frames)
     monkeypatch.setattr(glb_builder, 'gltf_library', missing)
     with pytest.raises(UserError, match='pip install pygltflib'):
