@@ -5,8 +5,8 @@
 
 Input: `image` (batch, 3, H, W), an RGB crop around one person, 0..1. Outputs: `joints_lixel`, `mesh_lixel`, and of the
 param stage `pose`, `betas`, `vertices`, `joints`; names, shapes and units stand in the file's metadata. After writing,
-onnxruntime and PyTorch run on the same images; the largest differences are printed, and beyond 1e-3 lixels or 1e-5 m the
-program fails. How to use the file: docs/export.md.
+onnxruntime and PyTorch run on the same images; the largest differences are printed, and beyond 1e-3 lixels or 1e-5 m
+the program fails. How to use the file: docs/export.md.
 """
 import argparse
 import sys
@@ -56,7 +56,8 @@ def main(argv: list[str] | None = None) -> None:
         with whole_file(path) as file:
             file.write(content)
     except OSError as error:
-        raise UserError(f'cannot write {path} ({error.strerror or error}): choose another place with --output') from error
+        reason = error.strerror or error
+        raise UserError(f'cannot write {path} ({reason}): choose another place with --output') from error
     print(f'wrote {path}, {len(content) / 1e6:.1f} MB')
     check(network, path, tuple(config.input_img_shape))
 
@@ -73,7 +74,7 @@ def read_network(args: argparse.Namespace, config: Config) -> Deployed:
     return Deployed(prepare_for_inference(model, torch.device('cpu')))
 
 
-def check(network: Deployed, path: Path, image_shape: tuple[int, int]) -> None:
+def check(network: Deployed, path: Path, image_shape: tuple[int, ...]) -> None:
     """Compare the file with the network on random images, several batch sizes in one session.
 
     Deletes the file and raises UserError where they differ by more than LIMITS.

@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from types import ModuleType
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -33,13 +34,15 @@ class Deployed(nn.Module):
             up-sampling becomes PyTorch's own layer, which other programs have too.
     """
 
+    model: Any  # main.model.Model, which this folder may not know
+
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.model = model
         self.names = LIXEL_OUTPUTS if model.stage == 'lixel' else tuple(OUTPUTS)
         for module in model.modules():
             if isinstance(module, Upsample):
-                module.__class__ = nn.ConvTranspose2d
+                module.__class__ = nn.ConvTranspose2d  # type: ignore[assignment]  # its base class, same weights
 
     def forward(self, image: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """(B, 3, H, W) RGB in 0..1 -> a tensor for each of `names`."""
@@ -52,7 +55,7 @@ class Deployed(nn.Module):
         return joints, mesh, pose, betas, vertices, joints_cam
 
 
-def onnx_bytes(network: Deployed, image_shape: tuple[int, int], facts: dict[str, str]) -> bytes:
+def onnx_bytes(network: Deployed, image_shape: tuple[int, ...], facts: dict[str, str]) -> bytes:
     """The content of an ONNX file with a free batch size.
 
     Args:
@@ -67,7 +70,7 @@ def onnx_bytes(network: Deployed, image_shape: tuple[int, int], facts: dict[str,
     with quiet(), torch.no_grad():
         program = torch.onnx.export(network, (image,), dynamo=True, input_names=[INPUT],
                                     output_names=list(network.names), dynamic_shapes=shapes, external_data=False)
-    proto = program.model_proto
+    proto = cast(torch.onnx.ONNXProgram, program).model_proto
     crop = f'(batch, 3, {image_shape[0]}, {image_shape[1]}) RGB crop around one person, 0..1'
     described = {INPUT: crop, **{name: f'{OUTPUTS[name][0]}; {OUTPUTS[name][1]}' for name in network.names}}
     for value in (*proto.graph.input, *proto.graph.output):
