@@ -1,4 +1,7 @@
 """Motions of every body model, for the tests of what leaves the program."""
+import re
+from pathlib import Path
+
 import numpy as np
 import torch
 
@@ -40,3 +43,9 @@ def truth(human_model: HumanModel, motion: Motion) -> tuple[np.ndarray, np.ndarr
         vertices, joints = human_model(rows[0], betas, rows[1])
     side = np.array([-1., 1, 1]) if motion.left_hand else np.ones(3)
     return vertices.numpy() * side, joints.numpy() * side
+
+
+def guide_blocks() -> list[str]:
+    """The Python blocks of docs/export.md that run as they are."""
+    guide = Path(__file__).resolve().parents[1] / 'docs' / 'export.md'
+    return re.findall(r'^```python\n(.*?)^```', guide.read_text(encoding='utf-8'), re.S | re.M)

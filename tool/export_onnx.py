@@ -1,13 +1,15 @@
 """The network of a snapshot as one ONNX file, for programs without Python or PyTorch.
 
-    python tool/export_onnx.py --snapshot main/embedded/nano.pth.tar             # -> nano.onnx in this folder
+    python tool/export_onnx.py --snapshot main/embedded/nano.pth.tar     # -> nano.onnx in this folder
     python tool/export_onnx.py --snapshot snapshot_12.pth.tar --stage lixel --output meshnet.onnx
 
-Input: `image` (batch, 3, H, W), an RGB crop around one person, 0..1. Outputs: `joints_lixel`, `mesh_lixel`, and of the
-param stage `pose`, `betas`, `vertices`, `joints`; names, shapes and units stand in the file's metadata. After writing,
-onnxruntime and PyTorch run on the same images; the largest differences are printed, and beyond 1e-3 lixels or 1e-5 m
-the program fails. How to use the file: docs/export.md.
+Input: `image` (batch, 3, H, W), an RGB crop around one person, 0..1. Outputs: `joints_lixel`,
+`mesh_lixel`, and of the param stage `pose`, `betas`, `vertices`, `joints`; names, shapes and units
+stand in the file's metadata. After writing, onnxruntime and PyTorch run on the same images; the
+largest differences are printed, and beyond 1e-3 lixels or 1e-5 m the program fails. How to use the
+file: docs/export.md.
 """
+
 import argparse
 import sys
 from pathlib import Path
@@ -18,7 +20,13 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common.arguments import Parser, not_empty  # noqa: E402
 from common.errors import UserError, optional_import, run_main  # noqa: E402
-from common.export.onnx_file import Deployed, OnnxSession, differences, onnx_bytes, onnx_library  # noqa: E402
+from common.export.onnx_file import (  # noqa: E402
+    Deployed,
+    OnnxSession,
+    differences,
+    onnx_bytes,
+    onnx_library,
+)
 from common.files.whole import whole_file  # noqa: E402
 from common.human_model import get_human_model  # noqa: E402
 from common.nets.fuse import prepare_for_inference  # noqa: E402
@@ -27,17 +35,35 @@ from main.config import Config  # noqa: E402
 from main.model import get_model  # noqa: E402
 
 LIMITS = {'joints_lixel': 1e-3, 'mesh_lixel': 1e-3, 'vertices': 1e-5, 'joints': 1e-5}
-UNITS = {'joints_lixel': 'lixels', 'mesh_lixel': 'lixels', 'vertices': 'm', 'joints': 'm', 'pose': 'rad', 'betas': ''}
+UNITS = {
+    'joints_lixel': 'lixels',
+    'mesh_lixel': 'lixels',
+    'vertices': 'm',
+    'joints': 'm',
+    'pose': 'rad',
+    'betas': '',
+}
 BATCHES = (1, 3, 8)
 
 
 def make_parser() -> Parser:
     parser = Parser(__doc__)
-    parser.add_argument('--snapshot', metavar='FILE', type=not_empty, required=True, help='a snapshot')
+    parser.add_argument(
+        '--snapshot', metavar='FILE', type=not_empty, required=True, help='a snapshot'
+    )
     parser.add_argument('--stage', choices=('lixel', 'param'), help="default: the snapshot's")
-    parser.add_argument('--output', metavar='FILE', type=not_empty, help='default: its name with .onnx, in this folder')
-    parser.add_argument('--human_model_dir', metavar='DIR', type=not_empty,
-                        help='folder with the SMPL and MANO files (default: data/human_models)')
+    parser.add_argument(
+        '--output',
+        metavar='FILE',
+        type=not_empty,
+        help='default: its name with .onnx, in this folder',
+    )
+    parser.add_argument(
+        '--human_model_dir',
+        metavar='DIR',
+        type=not_empty,
+        help='folder with the SMPL and MANO files (default: data/human_models)',
+    )
     return parser
 
 
@@ -49,15 +75,22 @@ def main(argv: list[str] | None = None) -> None:
     network = read_network(args, config)
     name = Path(args.snapshot).name.removesuffix('.tar').removesuffix('.pth')
     path = Path(args.output or f'{name}.onnx')
-    facts = {'body_model': config.human_model, 'stage': config.stage,
-             'lixels': 'x'.join(str(size) for size in config.output_hm_shape) + ' (depth, height, width)'}
+    depth, _, width = config.output_hm_shape
+    facts = {
+        'body_model': config.human_model,
+        'stage': config.stage,
+        'crop_pixels_per_lixel': f'{config.input_img_shape[1] / width:g}',
+        'metres_per_lixel': f'{config.bbox_3d_size / depth:g}',
+    }
     content = onnx_bytes(network, tuple(config.input_img_shape), facts)
     try:
         with whole_file(path) as file:
             file.write(content)
     except OSError as error:
         reason = error.strerror or error
-        raise UserError(f'cannot write {path} ({reason}): choose another place with --output') from error
+        raise UserError(
+            f'cannot write {path} ({reason}): choose another place with --output'
+        ) from error
     print(f'wrote {path}, {len(content) / 1e6:.1f} MB')
     check(network, path, tuple(config.input_img_shape))
 
@@ -70,7 +103,9 @@ def read_network(args: argparse.Namespace, config: Config) -> Deployed:
     config.check()
     human_model = get_human_model(config.human_model, args.human_model_dir)
     model = get_model(config, human_model, 'test')
-    checkpoint.load_network(model, content, args.snapshot, regressor_optional=config.stage == 'lixel')
+    checkpoint.load_network(
+        model, content, args.snapshot, regressor_optional=config.stage == 'lixel'
+    )
     return Deployed(prepare_for_inference(model, torch.device('cpu')))
 
 
@@ -81,17 +116,23 @@ def check(network: Deployed, path: Path, image_shape: tuple[int, ...]) -> None:
     """
     session = OnnxSession(path)
     torch.manual_seed(0)
-    worst = {name: 0. for name in network.names}
+    worst = {name: 0.0 for name in network.names}
     for batch in BATCHES:
-        for name, value in differences(network, session, torch.rand(batch, 3, *image_shape)).items():
+        found = differences(network, session, torch.rand(batch, 3, *image_shape))
+        for name, value in found.items():
             worst[name] = float(np.maximum(worst[name], value))  # which keeps a NaN
-    print('largest differences from PyTorch: '
-          + ', '.join(f'{name} {value:.1e} {UNITS[name]}'.rstrip() for name, value in worst.items()))
-    too_far = [name for name, limit in LIMITS.items() if not worst.get(name, 0.) <= limit]
+    print(
+        'largest differences from PyTorch: '
+        + ', '.join(f'{name} {value:.1e} {UNITS[name]}'.rstrip() for name, value in worst.items())
+    )
+    too_far = [name for name, limit in LIMITS.items() if not worst.get(name, 0.0) <= limit]
     if too_far:
         path.unlink()
-        raise UserError(f'the ONNX file does not compute what the snapshot does and is deleted: {", ".join(too_far)} '
-                        'differ too much; try other versions of torch, onnxscript and onnxruntime')
+        raise UserError(
+            'the ONNX file does not compute what the snapshot does and is deleted: '
+            f'{", ".join(too_far)} differ too much; try other versions of torch, onnxscript and '
+            'onnxruntime'
+        )
 
 
 if __name__ == '__main__':

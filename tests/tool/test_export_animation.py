@@ -108,7 +108,9 @@ def test_arrays_that_do_not_belong_together(tmp_path: Path, capsys: pytest.Captu
     cases = [('gender', 'x' * 10, 'neutral only'), ('body_model', 'none', 'unknown body model'),
              ('body_model', np.zeros(3), 'a text was expected'), ('fps', 0., '0 frames per second'),
              ('trans', np.zeros((1, 3)), r'trans have the shape \(1, 3\)'), ('trans', np.zeros((2, 2)), 'trans have'),
-             ('poses', np.zeros(72), 'trans have'), ('frames', np.zeros((2, 2)), 'frames have')]
+             ('poses', np.zeros(72), 'trans have'), ('frames', np.zeros((2, 2)), 'frames have'),
+             ('frames', np.array([0., np.nan]), 'frames have'), ('frames', np.array([0, 10**9]), 'at most'),
+             ('focal', np.ones(2), "has no 'size'"), ('betas', np.zeros(9), 'betas of a figure are 10')]
     for name, value, words in cases:
         np.savez(tmp_path / 'a.npz', **{**good, name: value})
         says(refusal(capsys, main, tmp_path / 'a.npz'), words)

@@ -1,4 +1,5 @@
 """The network as an ONNX file: what onnxruntime computes from it alone is what PyTorch computes."""
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -6,10 +7,13 @@ import numpy as np
 import pytest
 import torch
 
+from common.demo.inputs.images import read_image
 from common.errors import UserError, optional_import
 from common.export import onnx_file
+from main.config import ROOT
 from main.demo import load_predictor
 from tests.demo_tools import write_snapshot
+from tests.export_tools import guide_blocks
 from tests.faults.commands import refusal, says
 from tests.tiny import SETTINGS
 from tool import export_onnx
@@ -116,3 +120,25 @@ def hide(name: str) -> Callable[[str, str], object]:
 def test_the_benchmark_puts_onnxruntime_beside_pytorch(capsys: pytest.CaptureFixture[str]) -> None:
     benchmark(['--gpu', 'cpu', '--parts', 'onnx', '--repeats', '1', *SETTINGS])
     says(capsys.readouterr().out, r'onnxruntime on the CPU, batch 3 +[\d.]+ images/s +PyTorch on the CPU +[\d.]+')
+
+
+def test_the_lines_of_the_guide_give_the_joints_of_the_demo(written: tuple[Path, Path], tmp_path: Path,
+                                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot, path = written
+    sample = ROOT / 'data' / 'Synthetic' / 'samples' / 'sample_1.jpg'
+    shutil.copy(path, tmp_path / 'nano.onnx')
+    shutil.copy(sample, tmp_path / 'photo.jpg')
+    monkeypatch.chdir(tmp_path)
+    block = next(text for text in guide_blocks() if 'nano.onnx' in text)
+    names: dict = {}
+    exec(block, names)
+    predictor = load_predictor(snapshot, None, False)
+    box = [names[key] for key in 'xywh']
+    patch, back, _ = predictor.crop(read_image(sample), [box])[0]
+    assert np.abs(names['image'][0] - patch).mean() < 0.01  # the boxes differ by up to one pixel
+    joints = predictor.codec.decode(predictor.run(patch[None])['joint_coord_img'][0], 0., back)[:, :2]
+    np.testing.assert_allclose(names['pixels'], joints, atol=3)
+    ends = np.array([[0., 0, 0], [8, 8, 8]])  # lixels: this network's joints lie close together
+    found = (ends[:, :2] * float(names['facts']['crop_pixels_per_lixel']) - names['shift']) / names['scale']
+    np.testing.assert_allclose(found, predictor.codec.decode(ends, 0., back)[:, :2], atol=3)
+    assert float(names['facts']['metres_per_lixel']) == 2 / 8

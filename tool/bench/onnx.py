@@ -1,4 +1,5 @@
 """Inference by onnxruntime beside PyTorch, both on the CPU and with the same number of threads."""
+
 import torch
 
 from common.export.onnx_file import Deployed, OnnxSession, onnx_bytes
@@ -21,7 +22,18 @@ def measure_onnx(cfg: Config, device: torch.device, repeats: int) -> list[Row]:
     content = onnx_bytes(Deployed(prepare_for_inference(model, cpu)), (height, width), {})
     session = OnnxSession(content)
     images = torch.rand(cfg.test_batch_size, 3, height, width)
-    seconds = alternate({'onnx': lambda: session(images), 'torch': network_inference(cfg, [cpu])}, repeats, cpu)
+    seconds = alternate(
+        {'onnx': lambda: session(images), 'torch': network_inference(cfg, [cpu])}, repeats, cpu
+    )
     batch = cfg.test_batch_size
-    return [Row(f'onnxruntime on the CPU, batch {batch}', batch / seconds['onnx'], 'images/s', 'PyTorch on the CPU',
-                batch / seconds['torch'], seconds['onnx'] / seconds['torch'], 'x its time')]
+    return [
+        Row(
+            f'onnxruntime on the CPU, batch {batch}',
+            batch / seconds['onnx'],
+            'images/s',
+            'PyTorch on the CPU',
+            batch / seconds['torch'],
+            seconds['onnx'] / seconds['torch'],
+            'x its time',
+        )
+    ]

@@ -11,11 +11,11 @@ from common.errors import UserError
 from common.export import glb_builder
 from common.export.figure import joint_names
 from common.export.gltf import Glb, mesh_glb, person_glb
-from common.export.motion import Motion, still
+from common.export.motion import Motion, View, still
 from common.human_model import get_human_model
 from common.human_model.body_model import HumanModel
 from common.utils.transforms import cam2pixel
-from tests.export_tools import FPS, FROM_CAMERA, MODELS, VIEW, model_of, truth, wave
+from tests.export_tools import FPS, FROM_CAMERA, MODELS, VIEW, guide_blocks, model_of, truth, wave
 from tests.gltf_reader import Gltf
 
 pytest.importorskip('pygltflib')
@@ -177,6 +177,16 @@ def test_files_say_what_may_be_done_with_them(stand_in_bodies: Path) -> None:
         assert words in Gltf(made.content).json['asset']['copyright']
 
 
+def test_the_lines_of_the_guide_read_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    human_model = get_human_model('open_hand')
+    (tmp_path / 'person_0.glb').write_bytes(person_glb(human_model, wave(human_model, range(4))).content)
+    monkeypatch.chdir(tmp_path)
+    found: dict = {}
+    exec(next(text for text in guide_blocks() if 'person_0.glb' in text), found)
+    assert tuple(found['names']) == joint_names(human_model)
+    np.testing.assert_allclose(found['times'], np.arange(4) / FPS, rtol=1e-6)
+
+
 def motions() -> dict[str, Glb]:
     """The kinds of files there are."""
     body, hand = get_human_model('open_body'), get_human_model('open_hand')
@@ -226,6 +236,9 @@ def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         Motion(motion.poses, motion.trans, motion.betas, motion.times[::-1], motion.frames)
     with pytest.raises(UserError, match='trans have the shape'):
         Motion(motion.poses, motion.trans[:2], motion.betas, motion.times, motion.frames)
+    for focal, princpt, size in (([0., 5], [1., 1], (9, 9)), ([5., 5], [np.nan, 1], (9, 9)), ([5.], [1., 1], (9, 9))):
+        with pytest.raises(UserError, match='camera'):
+            View(np.array(focal), np.array(princpt), size)
     monkeypatch.setattr(glb_builder, 'gltf_library', missing)
     with pytest.raises(UserError, match='pip install pygltflib'):
         person_glb(human_model, motion)
