@@ -3,6 +3,7 @@
     python tool/benchmark.py                                  # the published network for bodies, GPU 0 or the CPU
     python tool/benchmark.py --cfg nano --gpu cpu --json speed.json
     python tool/benchmark.py --batch 16 amp=bf16 resnet_type=101      # settings as for main/train.py
+    python tool/benchmark.py --parts onnx --cfg nano          # onnxruntime beside PyTorch, on the CPU
     python tool/benchmark.py --scaling                        # 1 and 2 processes (CPU), 1, 2, 4, ... GPUs
 
 prints a table of inference and training step (images/s; yardstick: torchvision's ResNet-50, float32, 256 px, the same
@@ -34,12 +35,14 @@ from tool.bench.evaluation import measure_evaluation
 from tool.bench.loading import measure_loader
 from tool.bench.memory import measure_memory
 from tool.bench.network import choose_body, measure_inference, measure_training
+from tool.bench.onnx import measure_onnx
 from tool.bench.scaling import measure_scaling, worker
 from tool.bench.timing import HEADER, Row
 from tool.files.write import writing
 
 PARTS = {'inference': measure_inference, 'training': measure_training, 'memory': measure_memory,
-         'loader': measure_loader, 'evaluation': measure_evaluation}
+         'loader': measure_loader, 'evaluation': measure_evaluation, 'onnx': measure_onnx}
+BY_DEFAULT = [part for part in PARTS if part != 'onnx']  # which needs packages that are optional
 TEST_BATCH = 8
 TRAIN_BATCH = 4
 
@@ -121,7 +124,8 @@ def make_parser() -> Parser:
     parser.add_argument('--stage', choices=('lixel', 'param'), default='lixel')
     parser.add_argument('--batch', type=int, metavar='N', help='samples per batch '
                         f'(default: inference {TEST_BATCH}, training {TRAIN_BATCH})')
-    parser.add_argument('--parts', default=','.join(PARTS), metavar='A,B', help='what to measure (%(default)s)')
+    parser.add_argument('--parts', default=','.join(BY_DEFAULT), metavar='A,B',
+                        help='what to measure (%(default)s); onnx: onnxruntime beside PyTorch')
     parser.add_argument('--scaling', action='store_true', help='measure how speed grows with the number of processes')
     parser.add_argument('--repeats', type=int, default=5, metavar='N', help='repetitions, of which the median counts')
     parser.add_argument('--json', metavar='FILE', type=not_empty, help='also write the numbers there')

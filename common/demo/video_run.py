@@ -113,6 +113,8 @@ def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, s
         arrays.write(folder / 'result.npz', record.shared_arrays(**more))
         if 'param' in record.info.kinds:
             trans = arrays.column('trans')
-            for person_number in sequence.people:
-                motion = sequence.animation(person_number, video.fps, trans)
-                write_npz(folder / f'person_{person_number}.npz', motion)
+            seen_by = {'focal': camera.focal, 'princpt': camera.princpt, 'size': np.array(video.size),
+                       'left_hand': np.array(record.info.left_hand)}
+            for number in sequence.people:
+                motion = sequence.animation(number, video.fps, trans)
+                write_npz(folder / f'person_{number}.npz', {**motion, **seen_by})

@@ -129,7 +129,7 @@ class HumanModel(nn.Module):
         self._check_length('pose', pose, 3 * self.kinematic_joint_num)
         self._check_length('shape', shape, 10)
         dtype = self.v_template.dtype
-        if len(pose) == 0:   # lbs cannot reshape an empty batch
+        if pose.shape[0] == 0:   # lbs cannot reshape an empty batch
             vertices = pose.new_zeros((0, self.vertex_num, 3), dtype=dtype)
             return vertices, pose.new_zeros((0, self.kinematic_joint_num, 3), dtype=dtype)
         with torch.autocast(pose.device.type, enabled=False):

@@ -98,5 +98,5 @@ class ParamRegressor(nn.Module):
         rot6d = self.fc_pose(x).view(-1, 3, 2)
         rot6d = rot6d.to(torch.promote_types(rot6d.dtype, torch.float32))
         shape = self.fc_shape(x)
-        pose = matrix_to_axis_angle(rot6d_to_matrix(rot6d)).view(len(x), -1)
+        pose = matrix_to_axis_angle(rot6d_to_matrix(rot6d)).view(x.shape[0], -1)
         return pose, shape.to(torch.promote_types(shape.dtype, torch.float32))
