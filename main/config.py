@@ -152,7 +152,7 @@ class Config:
         self.update(read_words(items))
 
     def load(self, name):
-        """Start again from the defaults, then apply a preset ('body', 'hand', 'nano', 'nano_hand') or a YAML file's values."""
+        """Start again from the defaults, then apply a preset (see PRESETS) or a YAML file's values."""
         if not name:
             raise UserError('--cfg is empty: name a preset (body, hand, nano, nano_hand) or a YAML file')
         path = PRESETS / f'{name}.yaml'
