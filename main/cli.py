@@ -19,7 +19,7 @@ def make_parser(doc: str | None) -> Parser:
     parser.add_argument('--gpu', metavar='IDS',
                         help='0, 0,2, 0-3 or cpu (default: GPU 0, or the CPU without one)')
     parser.add_argument('--cfg', default='body', metavar='NAME',
-                        help='body (default), hand, nano, or a YAML file')
+                        help='body (default), hand, nano, nano_hand, or a YAML file')
     parser.add_argument('--stage', choices=('lixel', 'param'),
                         help='default: lixel to train, else the snapshot\'s')
     parser.add_argument('--snapshot', metavar='FILE', type=not_empty, help='a snapshot by its path')

@@ -176,7 +176,7 @@ class Config:
         self.update(read_words(items))
 
     def load(self, name: str) -> None:
-        """Start again from the defaults, then apply a preset ('body', 'hand', 'nano') or a YAML file's values."""
+        """Start again from the defaults, then apply a preset (see PRESETS) or a YAML file's values."""
         path = preset_path(name)
         changes = read_settings(path)
         vars(self).update(vars(Config()))

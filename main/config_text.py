@@ -18,7 +18,7 @@ WORDS = {int: 'a whole number', float: 'a number', bool: 'true or false', str: '
 def preset_path(name: str) -> Path:
     """The YAML file of a preset ('body', 'hand', 'nano'), or the file of that path. UserError: neither is there."""
     if not name:
-        raise UserError('--cfg is empty: name a preset (body, hand, nano) or a YAML file')
+        raise UserError('--cfg is empty: name a preset (body, hand, nano, nano_hand) or a YAML file')
     path = PRESETS / f'{name}.yaml'
     if not path.is_file():
         path = Path(name)

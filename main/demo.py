@@ -1,6 +1,7 @@
 """Meshes and numbers for the people in your images.
 
     python main/demo.py                                              # the bundled images, model and body
+    python main/demo.py --cfg nano_hand                              # the same for hands
     python main/demo.py --input photo.jpg --bbox 120 40 210 480      # x y width height in pixels; may be repeated
     python main/demo.py --input photos/ --detect                     # a folder (or a video), people found by a detector
     python main/demo.py --serve                                      # a web page on this computer to draw the boxes on
@@ -37,6 +38,8 @@ from main.predictor import joint_reader, load_predictor
 
 SNAPSHOT = ROOT / 'main' / 'embedded' / 'nano.pth.tar'
 SAMPLES = ROOT / 'data' / 'Synthetic' / 'samples'
+HAND_SNAPSHOT = ROOT / 'main' / 'embedded' / 'nano_hand.pth.tar'
+HAND_SAMPLES = ROOT / 'data' / 'Synthetic' / 'hand_samples'
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -52,8 +55,8 @@ def main(argv: list[str] | None = None) -> int:
     source = args.input
     box_file = args.bbox_file
     if source is None:
-        source = SAMPLES
-        box_file = SAMPLES / 'samples.json'
+        source = HAND_SAMPLES if cfg.is_hand else SAMPLES
+        box_file = source / 'samples.json'
     inputs = find_inputs(source)
     table = read_box_file(box_file) if box_file else None  # fails sooner than the network
     pipeline = make_pipeline(args)
@@ -66,7 +69,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def make_pipeline(args: argparse.Namespace) -> Pipeline:
     """The network, and what the options say of camera and joints."""
-    path = SNAPSHOT
+    path = HAND_SNAPSHOT if cfg.is_hand else SNAPSHOT
     if args.snapshot or args.test_epoch is not None:
         path = chosen_snapshot(args)
     predictor = load_predictor(cfg, path, args.stage, args.left)

@@ -2,6 +2,7 @@
 
     python tool/synthetic_sheet.py sheet.png                    # 8 x 6 training images; --hand, --joints, --first 48
     python tool/synthetic_sheet.py data/Synthetic/samples --samples 22 15 3     # the demo's images, with their boxes
+    python tool/synthetic_sheet.py data/Synthetic/hand_samples --hand --max_heading 180 --samples 22 4 25
 
 The demo's images come from a split of their own ('gallery'): no training, validation or test has seen them.
 """
@@ -102,7 +103,7 @@ def main(argv: list[str] | None = None) -> None:
     out = Path(args.out)
     human_model = get_human_model('open_hand' if args.hand else 'open_body')
     if args.samples:
-        write_samples(Generator(human_model, **SCENE), out, args.samples, args.seed)
+        write_samples(Generator(human_model, max_heading=args.max_heading, **SCENE), out, args.samples, args.seed)
     else:
         generator = Generator(human_model, args.size, args.max_heading, args.occlusion)
         write_image(out, sheet(generator, args), JPEG_QUALITY)

@@ -2,6 +2,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from tqdm import tqdm
 
 from common.demo.inputs.sources import BoxSource, read_frames

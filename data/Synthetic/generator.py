@@ -5,12 +5,15 @@ import numpy as np
 import torch
 
 from data.Synthetic.hand_pose import HandPose
+from data.Synthetic.hand_props import HandProps
 from data.Synthetic.pose import BodyPose, axis_angle
-from data.Synthetic.scene import MARGIN, frame, picture, place
+from data.Synthetic.scene import MARGIN, SOFT_LIGHT, STRONG_LIGHT, frame, picture, place
 from data.Synthetic.wardrobe import HandSkin, Wardrobe
 
 SPLITS = {'train': 0, 'validation': 1, 'test': 2, 'gallery': 3}
-VERSION = 1  # raise it whenever the same index gives another sample: stored pictures are then made anew
+# Raise these whenever the same index gives another sample: stored pictures are then made anew.
+BODY_VERSION = 1
+HAND_VERSION = 2
 
 NUMBERS = ('pose', 'shape', 'trans', 'focal', 'princpt', 'bbox', 'joints')
 
@@ -57,9 +60,15 @@ class Generator:
         if human_model.is_hand:
             self.pose = HandPose(joints)
             self.clothes = HandSkin(vertices, joints, self.pose.palm)
+            self.props = HandProps(self.faces, joints, self.pose.palm)
+            self.light = STRONG_LIGHT
+            self.version = HAND_VERSION
         else:
             self.pose = BodyPose(joints)
             self.clothes = Wardrobe(vertices, joints, human_model.weights.numpy(), self._eyes())
+            self.props = None
+            self.light = SOFT_LIGHT
+            self.version = BODY_VERSION
 
     def __call__(self, split, index, seed):
         """The Rendering of sample `index` of a split: the same in every process, whatever was drawn before."""
@@ -73,7 +82,10 @@ class Generator:
         vertices, joints = vertices + trans, joints + trans
         focal, princpt, bbox = (a.astype(np.float32) for a in frame(rng, vertices, self.size, self.margin))
         hidden = bbox if rng.random() < self.occlusion else None
-        img = picture(rng, vertices, self.faces, self.clothes.dress(rng), focal, princpt, self.size, hidden)
+        mesh = vertices, self.faces, self.clothes.dress(rng)
+        if self.props:
+            mesh = self.props(rng, vertices, joints, mesh[2], rotations[0])
+        img = picture(rng, *mesh, focal, princpt, self.size, self.light, hidden)
         joints = self.human_model.fit_joints(*(torch.from_numpy(a)[None] for a in (vertices, joints)))[0].numpy()
         return Rendering(img, pose, shape, trans, focal, princpt, bbox, joints)
 

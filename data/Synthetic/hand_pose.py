@@ -59,8 +59,8 @@ class HandPose:
                 self._curl(rng, rotations, finger, rng.uniform(low, high), spread)
             if not self._collide(rotations):
                 break
-        rotations[0] = (rotation_about(self.palm, clipped_normal(rng, 0, 25, -60, 60))
-                        @ rotation_about(np.cross(self.palm, self.rest[MIDDLE]), clipped_normal(rng, 0, 15, -40, 40)))
+        rotations[0] = (rotation_about(self.palm, clipped_normal(rng, 0, 30, -75, 75))
+                        @ rotation_about(np.cross(self.palm, self.rest[MIDDLE]), clipped_normal(rng, 0, 20, -50, 50)))
         return rotations
 
     def _curl(self, rng, rotations, finger, curl, spread):

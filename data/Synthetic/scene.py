@@ -7,6 +7,9 @@ from data.Synthetic.pose import clipped_normal, rotation_about
 from data.Synthetic.wardrobe import clothing_color
 
 MARGIN = 1.5625  # picture side / person size: a box enlarged 1.25 times, and once more by the augmentation
+# Range of the ambient light, and how far the main light strays from the camera.
+SOFT_LIGHT = (.45, .7), .6
+STRONG_LIGHT = (.25, .7), 1.1
 
 
 def place(rng, tilt, facing, max_heading, distance):
@@ -41,14 +44,18 @@ def frame(rng, vertices, size, margin):
     return np.full(2, focal), princpt, np.concatenate([center - extent / 2, extent])
 
 
-def lit(rng, colors, normals):
-    """Vertex colours (V, 3) under a main light from the camera's side, a weak second light and ambient light."""
-    ambient, tint = rng.uniform(.45, .7), 1 + rng.normal(0, .04, 3)
+def lit(rng, colors, normals, light):
+    """Vertex colours (V, 3) under a main light from the camera's side, a weak second light and ambient light.
+
+    light: SOFT_LIGHT or STRONG_LIGHT.
+    """
+    ambient_range, main_spread = light
+    ambient, tint = rng.uniform(*ambient_range), 1 + rng.normal(0, .04, 3)
     shade = np.full(len(normals), ambient, np.float32)
-    for strength, spread in ((1 - ambient, .6), (rng.uniform(0, .3), 1.)):
-        light = rng.normal(0, spread, 3) + (0, -.5, -1)
-        light = light / np.linalg.norm(light)
-        shade += strength * np.clip(normals @ light.astype(np.float32), 0, None)
+    for strength, spread in ((1 - ambient, main_spread), (rng.uniform(0, .3), 1.)):
+        toward = rng.normal(0, spread, 3) + (0, -.5, -1)
+        toward = toward / np.linalg.norm(toward)
+        shade += strength * np.clip(normals @ toward.astype(np.float32), 0, None)
     return np.clip(colors * shade[:, None] * tint.astype(np.float32), 0, 1)
 
 
@@ -94,9 +101,12 @@ def occluder(rng, img, bbox):
     cv2.rectangle(img, corner.astype(int).tolist(), (corner + extent).astype(int).tolist(), color, -1)
 
 
-def picture(rng, vertices, faces, colors, focal, princpt, size, hidden_box=None):
-    """The finished picture (size, size, 3) uint8 RGB of a dressed mesh; hidden_box (4,): where to put an occluder."""
-    shaded = lit(rng, colors, vertex_normals(vertices, faces))
+def picture(rng, vertices, faces, colors, focal, princpt, size, light, hidden_box=None):
+    """The finished picture (size, size, 3) uint8 RGB of a dressed mesh.
+
+    light: SOFT_LIGHT or STRONG_LIGHT; hidden_box (4,): where to put an occluder.
+    """
+    shaded = lit(rng, colors, vertex_normals(vertices, faces), light)
     img = background(rng, size)
     rgb, coverage = rasterise(vertices, faces, shaded, focal, princpt, (size, size), supersample=2)
     img = img * (1 - coverage[..., None]) + rgb
