@@ -108,7 +108,7 @@ class Trainer(Base):
         batch = self.cfg.train_batch_size * len(self.devices)
         self.batches = TrainBatches(len(self.dataset), batch, self.cfg.seed, processes.rank(),
                                     processes.world_size(), self.cfg.grad_accum)
-        # After the data sets, which may fork processes to draw their pictures: those must not inherit a CUDA context.
+        # After the data sets, which may fork processes to draw their images: those must not inherit a CUDA context.
         self.model.to(self.device).to(memory_format=torch.channels_last)
         self.make_optimizer()
         self.sizes = {'step_size': self.batches.step_size, 'samples': len(self.dataset)}

@@ -42,7 +42,7 @@ class Boxes:
         return self.for_test(key, bbox, img_shape, camera, true_depth, where)
 
     def annotated(self, bbox: Box | None, img_shape: tuple[int, int], where: str) -> np.ndarray | None:
-        """Processed box (4,) float32 of an annotated one (4,) xywh; None, counted, if it is empty or off the picture.
+        """Processed box (4,) float32 of an annotated one (4,) xywh; None, counted, if it is empty or off the image.
 
         img_shape: (height, width). where: names the record in messages. UserError: `bbox` is None.
         """
@@ -56,10 +56,10 @@ class Boxes:
         box = process_bbox(bbox, width, height, self.cfg.input_img_shape)
         if box is None:
             empty = np.isfinite(bbox).all() and bbox[2] * bbox[3] <= 0
-            self.check.skip('empty box, sample skipped' if empty else 'box off the picture, sample skipped', where,
+            self.check.skip('empty box, sample skipped' if empty else 'box off the image, sample skipped', where,
                             suspicious=not empty)
         elif looks_like_corners(bbox, width, height):
-            self.check.skip('box leaves the picture by more than half its size: are the boxes two corners, not x, y, '
+            self.check.skip('box leaves the image by more than half its size: are the boxes two corners, not x, y, '
                             'width, height?', where)
         return box
 

@@ -20,17 +20,17 @@ class LixelCodec:
         self.lixel_per_metre = depth_bins / bbox_3d_size
 
     def encode(self, coord_px_m, root_depth, img2bb_trans):
-        """Picture pixels and absolute depth -> img space.
+        """Image pixels and absolute depth -> img space.
 
         coord_px_m: (..., N, 3) x, y in pixels, z in metres. root_depth: metres, a number or (...) one per set of
-        points. img2bb_trans: (..., 2, 3) affine from picture to crop. Returns (..., N, 3).
+        points. img2bb_trans: (..., 2, 3) affine from image to crop. Returns (..., N, 3).
         """
         xy = _affine(coord_px_m[..., :2], img2bb_trans)
         z = (coord_px_m[..., 2] - _per_set(root_depth)) * self.lixel_per_metre + self.size[2] / 2
         return _stack(xy[..., 0] * self.lixel_per_pixel[0], xy[..., 1] * self.lixel_per_pixel[1], z)
 
     def decode(self, coord_img, root_depth, bb2img_trans):
-        """Img space -> picture pixels and absolute depth: the inverse of `encode`, with the inverse affine.
+        """Img space -> image pixels and absolute depth: the inverse of `encode`, with the inverse affine.
 
         coord_img: (..., N, 3). Returns (..., N, 3): x, y in pixels, z in metres.
         """

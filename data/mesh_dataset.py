@@ -43,7 +43,7 @@ class MeshDataset(MeshEvaluation, Dataset):
     suspect       the file to name when many samples make no sense
     rootnet       None, or (file under the data set's folder, key, metres per unit) of test boxes and root depths
 
-    It may override `load_image(sample)`, to make pictures instead of reading them, and `make_samples()`, to hand out
+    It may override `load_image(sample)`, to make images instead of reading them, and `make_samples()`, to hand out
     samples from a lazy sequence instead of a packed list. load() has `self.folder`, `self.boxes` (data/boxes.py),
     data/files.py and data/records.py at hand, and may set `self.protocol`, a text for the test report.
 
@@ -93,7 +93,7 @@ class MeshDataset(MeshEvaluation, Dataset):
         raise NotImplementedError
 
     def load_image(self, sample):
-        """The picture of a Sample: (H, W, 3) uint8 RGB. Raises OSError or ValueError if there is none."""
+        """The image of a Sample: (H, W, 3) uint8 RGB. Raises OSError or ValueError if there is none."""
         return preprocessing.load_img(sample.img_path)
 
     def make_samples(self):
@@ -128,7 +128,7 @@ class MeshDataset(MeshEvaluation, Dataset):
     def get_item(self, index, aug):
         """Sample `index` with the given AugParams, None for none: (inputs, targets, meta_info).
 
-        Raises OSError or ValueError, naming the sample, if its picture or its targets cannot be used.
+        Raises OSError or ValueError, naming the sample, if its image or its targets cannot be used.
         """
         sample, aug = self.samples[index], aug or AugParams()
         if aug.flip and not self.allow_flip:
@@ -178,7 +178,7 @@ class MeshDataset(MeshEvaluation, Dataset):
                             f'in {self.folder}') from error
 
     def _without_excluded(self, samples):
-        """Samples of a test without the pictures named in cfg.exclude. UserError for a name that fits none."""
+        """Samples of a test without the images named in cfg.exclude. UserError for a name that fits none."""
         names = set() if self.training else {str(name) for name in self.cfg.exclude}
         found, endings = set(), tuple(f'/{name}' for name in names)
         for sample in samples:
@@ -188,7 +188,7 @@ class MeshDataset(MeshEvaluation, Dataset):
             else:
                 yield sample
         if names - found:
-            raise UserError(f'exclude: {self.name} {self.split} has no picture {sorted(names - found)[0]}')
+            raise UserError(f'exclude: {self.name} {self.split} has no image {sorted(names - found)[0]}')
 
     # ---- body model ----
     def body(self, gender='neutral'):

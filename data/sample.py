@@ -27,7 +27,7 @@ class Sample:
     J is the number of joints of the data set's own joint set (`MeshDataset.joint_set`).
     """
     img_path: str
-    img_shape: tuple[int, int]               # (height, width) of the picture, pixels
+    img_shape: tuple[int, int]               # (height, width) of the image, pixels
     bbox: np.ndarray                         # (4,) x, y, width, height in pixels, as process_bbox returns it
     camera: Camera | None = None             # needed for evaluation, and for fits without a camera of their own
     joint_img: np.ndarray | None = None      # (J, 2) pixels

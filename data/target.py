@@ -58,7 +58,7 @@ class TargetRules:
 def build_targets(sample, aug, img2bb_trans, rules):
     """(targets, meta_info) of one sample, all float32 arrays.
 
-    sample: Sample. aug: AugParams. img2bb_trans: (2, 3) affine from the (mirrored) picture to the crop. J joints and V
+    sample: Sample. aug: AugParams. img2bb_trans: (2, 3) affine from the (mirrored) image to the crop. J joints and V
     vertices of the body model; lixels on 0..output_hm_shape, metres relative to the root joint in camera space.
 
     targets: orig_joint_img (J, 3), fit_joint_img (J, 3), fit_mesh_img (V, 3) lixels; orig_joint_cam (J, 3),
@@ -113,7 +113,7 @@ def _orig_targets(sample, aug, img2bb_trans, rules):
     else:
         relative = (cam - cam[rules.joint_set.root_idx]) @ transforms.z_rotation(-aug.rot).T
         targets['orig_joint_cam'] = convert_joints(relative, rules.joint_set, model_set)
-    # a picture says nothing about depth, so 2-D joints are truncated in x and y only
+    # an image says nothing about depth, so 2-D joints are truncated in x and y only
     inside = codec.inside(coord, dims=2 if cam is None else 3)
     targets['orig_joint_img'] = convert_joints(coord, rules.joint_set, model_set)
     meta['orig_joint_valid'] = convert_joints(valid, rules.joint_set, model_set)
@@ -122,7 +122,7 @@ def _orig_targets(sample, aug, img2bb_trans, rules):
 
 
 def _fit_targets(sample, aug, img2bb_trans, rules):
-    """Targets from the body fitted to the picture."""
+    """Targets from the body fitted to the image."""
     body = rules.body('neutral')
     joint_num, vertex_num = body.joint_num, body.vertex_num
     pose, shape = np.zeros(body.kinematic_joint_num * 3), np.zeros(10)
@@ -150,7 +150,7 @@ def _fit_targets(sample, aug, img2bb_trans, rules):
 
 @dataclass
 class PlacedFit:
-    """A fit in the camera space of its (mirrored) picture: vertices (V, 3), joints (J, 3) metres, pose (K*3,)."""
+    """A fit in the camera space of its (mirrored) image: vertices (V, 3), joints (J, 3) metres, pose (K*3,)."""
     vertices: np.ndarray
     joints: np.ndarray
     pose: np.ndarray
@@ -180,8 +180,8 @@ def place_fit(sample, body, flip=False):
 
 
 def is_plausible(vertices, camera, img_shape, bbox_3d_size):
-    """Whether a mesh (V, 3) in camera space can be the person in the picture: finite, in front of the camera, between
-    a tenth of and one and a half times `bbox_3d_size` metres large, and its box seen within the picture."""
+    """Whether a mesh (V, 3) in camera space can be the person in the image: finite, in front of the camera, between
+    a tenth of and one and a half times `bbox_3d_size` metres large, and its box seen within the image."""
     x, y, z = np.ascontiguousarray(vertices.T)  # a row per axis: their extremes are found ten times faster
     extent = max(axis.max() - axis.min() for axis in (x, y, z))
     if not (np.isfinite(extent) and z.min() > 0 and 0.1 * bbox_3d_size <= extent <= 1.5 * bbox_3d_size):
@@ -197,7 +197,7 @@ def fit_error(placed: PlacedFit, sample: Sample, flip: bool, img2bb_trans: np.nd
               check: FitCheck | None = None) -> float:
     """Distance of a fit from the annotated joints, in the unit of the check; 0 if there is no joint to compare.
 
-    placed: PlacedFit of the (mirrored) picture. img2bb_trans: (2, 3). check: None for that of the rules.
+    placed: PlacedFit of the (mirrored) image. img2bb_trans: (2, 3). check: None for that of the rules.
     """
     check = check or rules.fit_check
     joint_set = rules.joint_set

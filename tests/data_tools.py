@@ -61,7 +61,7 @@ def symmetric_body(seed=0):
     return HumanModel('smpl', 'neutral', arrays, LAYOUT, {}), np.roll(np.arange(2 * half), half)
 
 
-def picture_with_dot(shape, pixel):
+def image_with_dot(shape, pixel):
     """(H, W, 3) uint8: black, with a soft white dot at `pixel` (x, y)."""
     y, x = np.mgrid[:shape[0], :shape[1]]
     dot = 255 * np.exp(-((x - pixel[0]) ** 2 + (y - pixel[1]) ** 2) / (2 * 2. ** 2))

@@ -80,7 +80,7 @@ def write_list(path, arrays):
 
 
 def load_converted(name, split, data_dir, model_dir):
-    """The data set that the converted files in `data_dir`/`name` make, with blank pictures and no RootNet file."""
+    """The data set that the converted files in `data_dir`/`name` make, with blank images and no RootNet file."""
     cfg = settings_for(name, [f'data_dir={data_dir}', f'human_model_dir={model_dir}', 'use_gt_info=true'])
     (data_dir / 'Human36M').mkdir(exist_ok=True)
     np.save(data_dir / 'Human36M/J_regressor_h36m_correct.npy', load_open_model('open_body')[2]['h36m'])
@@ -108,7 +108,7 @@ def run_fit(model, fit):
 
 
 def pixel_box(points, focal, princpt, width, height):
-    """Tight xywh box of (N, 3) points in camera space, cut to the picture."""
+    """Tight xywh box of (N, 3) points in camera space, cut to the image."""
     pixels = points[:, :2] / points[:, 2:] * focal + princpt
     low, high = np.maximum(pixels.min(0), 0), np.minimum(pixels.max(0), [width - 1, height - 1])
     return [*low, *(high - low)]

@@ -6,6 +6,7 @@
 The .glb (glTF 2.0) holds the skinned mesh, the camera and the motion, the .bvh the skeleton and the
 motion. What is in them, and how other programs read them: docs/export.md.
 """
+import runpy
 from pathlib import Path
 
 if not __package__:

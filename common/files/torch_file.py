@@ -27,8 +27,8 @@ MAX_TUPLE = 1000              # elements, with those of the tuples inside it; a 
 LEGACY_PICKLES = 5            # in files of PyTorch before 1.6: marks, versions, content, names of the tensors' data
 NOT_WEIGHTS = {
     b'<': 'a web page, so the download went wrong; open the link in a browser and save the file itself',
-    b'\xff\xd8\xff': 'a JPEG picture',
-    b'\x89PNG': 'a PNG picture',
+    b'\xff\xd8\xff': 'a JPEG image',
+    b'\x89PNG': 'a PNG image',
     b'%PDF': 'a PDF file',
     b'\x1f\x8b': 'compressed by gzip: unpack it first',
     b'version https://git-lfs': 'a pointer of Git LFS and not the file itself: git lfs pull',

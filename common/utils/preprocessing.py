@@ -60,7 +60,7 @@ def load_img(path: str) -> np.ndarray:
         raise ValueError(f'{path} cannot be decoded ({" ".join(error.err.split())})') from error
     if img is None:
         with open(path, 'rb'):
-            raise ValueError(f'{path} is not a picture OpenCV can read')
+            raise ValueError(f'{path} is not an image OpenCV can read')
     return img
 
 

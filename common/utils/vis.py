@@ -135,14 +135,14 @@ def render_view(vertices: np.ndarray, faces: np.ndarray, size: tuple[int, int], 
     return draw_meshes(white, [turned], faces, (focal, focal), ((width - 1) / 2, (height - 1) / 2), [color], alpha=1.)
 
 
-def panels(pictures: Sequence[np.ndarray], titles: Sequence[str], height: int = 480) -> np.ndarray:
+def panels(images: Sequence[np.ndarray], titles: Sequence[str], height: int = 480) -> np.ndarray:
     """One image of several side by side at the same height, each under its title."""
     bar = 28
     gap = np.full((height + bar, 6, 3), 255, np.uint8)
     columns = []
-    for picture, title in zip(pictures, titles, strict=True):
-        width = min(max(round(picture.shape[1] * height / picture.shape[0]), 120), 4 * height)
-        scaled = cv2.resize(picture, (width, height), interpolation=cv2.INTER_AREA)
+    for image, title in zip(images, titles, strict=True):
+        width = min(max(round(image.shape[1] * height / image.shape[0]), 120), 4 * height)
+        scaled = cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
         head = np.full((bar, width, 3), 255, np.uint8)
         cv2.putText(head, title, (4, 20), cv2.FONT_HERSHEY_SIMPLEX, 0.55, (0, 0, 0), 1, cv2.LINE_AA)
         columns += [np.concatenate([head, scaled]), gap]

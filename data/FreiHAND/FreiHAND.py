@@ -15,7 +15,7 @@ from data.mesh_dataset import MeshDataset
 from data.records import CocoFile, read_record
 from data.sample import Sample
 
-TRUTH = ('evaluation_xyz.json', 'evaluation_verts.json')  # released later: joints and vertices of the test pictures
+TRUTH = ('evaluation_xyz.json', 'evaluation_verts.json')  # released later: joints and vertices of the test images
 THRESHOLDS = (5, 15)  # millimetres, of the F-scores
 AUC_LIMIT = 50.       # millimetres
 
@@ -31,10 +31,10 @@ class FreiHAND(MeshDataset):
 
     def load(self) -> Iterator[Sample]:
         split = 'train' if self.training else 'eval'
-        people = CocoFile(self.folder / 'data' / f'freihand_{split}_coco.json', 'the list of pictures')
+        people = CocoFile(self.folder / 'data' / f'freihand_{split}_coco.json', 'the list of images')
         records = list(people.pairs())
         hands = read_record(self.folder / 'data' / f'freihand_{split}_data.json', 'cameras and hands')
-        self.picture_num = len(records)
+        self.image_num = len(records)
         self.truth = None if self.training else self._read_truth(len(records))
         for number, (image, annotation) in enumerate(records):
             hand = hands.part(str(image['db_idx']), 'hand')
@@ -55,8 +55,8 @@ class FreiHAND(MeshDataset):
     def make_samples(self):
         """As MeshDataset. UserError now, and not after hours, for a test that could not write all predictions."""
         samples = super().make_samples()
-        if not self.training and len(samples) != self.picture_num:
-            raise UserError(f'FreiHAND: {len(samples)} of the {self.picture_num} test pictures can be used, and the '
+        if not self.training and len(samples) != self.image_num:
+            raise UserError(f'FreiHAND: {len(samples)} of the {self.image_num} test images can be used, and the '
                             'server needs a prediction for each: leave exclude empty, and see to the boxes in '
                             f'{self.folder}')
         return samples
@@ -91,7 +91,7 @@ class FreiHAND(MeshDataset):
     def print_eval_result(self, results):
         """Write pred.json and its zip for the server (and pred_param.json in the param stage), then report.
 
-        UserError: not exactly one prediction per picture.
+        UserError: not exactly one prediction per image.
         """
         for ending in ('', '_param'):
             if f'joint_out{ending}' in results:
@@ -99,8 +99,8 @@ class FreiHAND(MeshDataset):
         return super().print_eval_result({k: v for k, v in results.items() if '_out' not in k})
 
     def _write_predictions(self, name, joints, meshes):
-        if len(joints) != self.picture_num:
-            raise UserError(f'FreiHAND: {len(joints)} predictions for {self.picture_num} pictures: the server needs '
+        if len(joints) != self.image_num:
+            raise UserError(f'FreiHAND: {len(joints)} predictions for {self.image_num} images: the server needs '
                             f'exactly one of each')
         path = save_result(self.cfg.output_dir, name, [joints.tolist(), meshes.tolist()])
         with zipfile.ZipFile(path.with_suffix('.zip'), 'w', zipfile.ZIP_DEFLATED) as archive:
@@ -115,7 +115,7 @@ def _truth_array(path, shape):
     except (ValueError, TypeError, OverflowError) as error:
         raise UserError(f'{path} is no array of numbers ({error}): download it again') from error
     if array.shape != shape:
-        raise UserError(f'{path} has the shape {array.shape}, expected {shape}: it is of another list of pictures')
+        raise UserError(f'{path} has the shape {array.shape}, expected {shape}: it is of another list of images')
     if not np.isfinite(array).all():
         raise UserError(f'{path} has values that are not finite: download it again')
     return array

@@ -34,7 +34,7 @@ class Human36M(MeshDataset):
 
     def _load_subject(self, subject: int, every: int, wanted_cameras: set[int]) -> Iterator[Sample]:
         stem = f'{self.folder}/annotations/Human36M_subject{subject}_'
-        records = CocoFile(f'{stem}data.json', 'the list of pictures')
+        records = CocoFile(f'{stem}data.json', 'the list of images')
         camera_file = read_record(f'{stem}camera.json', 'the cameras')
         joints = read_record(f'{stem}joint_3d.json', 'the joints in the world')
         fits = None

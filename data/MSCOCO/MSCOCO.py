@@ -53,7 +53,7 @@ class MSCOCO(MeshDataset):
         for number, (image_id, bbox, depth) in enumerate(self.boxes.rootnet.entries):
             image = people.image(image_id)
             if image is None:
-                self.check.skip('picture of the RootNet file is not in the annotations', f'image {image_id}')
+                self.check.skip('image of the RootNet file is not in the annotations', f'image {image_id}')
                 continue
             size = image.image_size()
             yield Sample(f'{images}/{image.image_file()}', size, bbox, assumed_camera(size), root_depth=depth,

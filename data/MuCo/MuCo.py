@@ -16,7 +16,7 @@ class MuCo(MeshDataset):
     suspect = 'MuCo-3DHP.json'
 
     def load(self) -> Iterator[Sample]:
-        records = CocoFile(self.folder / 'data' / 'MuCo-3DHP.json', 'pictures, cameras and joints')
+        records = CocoFile(self.folder / 'data' / 'MuCo-3DHP.json', 'images, cameras and joints')
         nearest: dict[int, tuple[float, Record, Record, np.ndarray]] = {}
         for image, person in records.pairs():
             joint_cam = person.array('keypoints_cam', (21, 3)) / 1000

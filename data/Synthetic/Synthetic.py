@@ -1,7 +1,7 @@
-"""Synthetic: pictures of the embedded body (or hand), drawn by the program itself. Needs no file.
+"""Synthetic: images of the embedded body (or hand), drawn by the program itself. Needs no file.
 
 Settings: synthetic_train_size, synthetic_test_size (samples), synthetic_img_size (pixels), synthetic_max_heading
-(degrees), synthetic_occlusion (share of the pictures), synthetic_cache (keep the pictures on disk), seed.
+(degrees), synthetic_occlusion (share of the images), synthetic_cache (keep the images on disk), seed.
 """
 import zlib
 from pathlib import Path
@@ -20,7 +20,7 @@ class Synthetic(MeshDataset):
     """People (or right hands, with body_model=open_hand or mano) with exact joints, mesh and parameters.
 
     Sample i is a function of the split, i and the seed alone: the same in every process and on every machine, up to
-    rounding. The joints are those of the body model. Flips are off: a mirrored picture has another principal point.
+    rounding. The joints are those of the body model. Flips are off: a mirrored image has another principal point.
     """
     fit_models = ('open_body', 'open_hand', 'smpl', 'mano')
     allow_flip = False
@@ -44,27 +44,27 @@ class Synthetic(MeshDataset):
             root = cfg.synthetic_cache if isinstance(cfg.synthetic_cache, str) else Path(cfg.output_dir) / 'cache'
             key = dict(settings, version=draw.generator.version, body=fingerprint(self.human_model),
                        split=self.split, seed=cfg.seed, count=count)
-            store = open_store(root, key, draw, cfg.num_thread, f'{count} {self.split} pictures of Synthetic')
+            store = open_store(root, key, draw, cfg.num_thread, f'{count} {self.split} images of Synthetic')
         return SampleSequence(draw, store, count, cfg.input_img_shape, remember=not self.training)
 
     def load_image(self, sample):
-        """The picture (H, W, 3) uint8 RGB, drawn or read together with the sample."""
+        """The image (H, W, 3) uint8 RGB, drawn or read together with the sample."""
         return sample.extra['img'] if sample.extra else self.samples[sample.ann_id].extra['img']
 
     def eval_samples(self, start, count):
-        """The samples of a test batch without their pictures."""
-        return [self.samples.without_picture(i) for i in range(start, start + count)]
+        """The samples of a test batch without their images."""
+        return [self.samples.without_image(i) for i in range(start, start + count)]
 
 
 class Draw:
-    """draw(i) -> the picture of sample i and its row of numbers."""
+    """draw(i) -> the image of sample i and its row of numbers."""
 
     def __init__(self, generator, split, seed):
         self.generator, self.split, self.seed = generator, split, seed
 
     def __call__(self, i):
         threads = torch.get_num_threads()
-        torch.set_num_threads(1)  # sums in one order: the same picture here as in a loader process
+        torch.set_num_threads(1)  # sums in one order: the same image here as in a loader process
         try:
             rendering = self.generator(self.split, i, self.seed)
         finally:
@@ -73,7 +73,7 @@ class Draw:
 
 
 class SampleSequence:
-    """A sequence of `count` Samples, read from a PictureStore or, without one, drawn when asked for.
+    """A sequence of `count` Samples, read from a ImageStore or, without one, drawn when asked for.
 
     remember: keep the numbers of what is drawn, in memory that loader processes share, so that the evaluation of a
     sample drawn there need not draw it again.
@@ -95,7 +95,7 @@ class SampleSequence:
             self.drawn[i] = torch.from_numpy(numbers)
         return self.sample(i, numbers, {'img': img})
 
-    def without_picture(self, i):
+    def without_image(self, i):
         """Sample i without `extra`, at no cost where it was drawn before or is in the store."""
         if self.store is not None:
             return self.sample(i, np.array(self.store.numbers[i]))

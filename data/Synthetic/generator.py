@@ -1,4 +1,4 @@
-"""One synthetic sample from nothing but numbers: pose, shape, place, clothes, light and picture."""
+"""One synthetic sample from nothing but numbers: pose, shape, place, clothes, light and image."""
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,11 +7,11 @@ import torch
 from data.Synthetic.hand_pose import HandPose
 from data.Synthetic.hand_props import HandProps
 from data.Synthetic.pose import BodyPose, axis_angle
-from data.Synthetic.scene import MARGIN, SOFT_LIGHT, STRONG_LIGHT, frame, picture, place
+from data.Synthetic.scene import MARGIN, SOFT_LIGHT, STRONG_LIGHT, frame, image, place
 from data.Synthetic.wardrobe import HandSkin, Wardrobe
 
 SPLITS = {'train': 0, 'validation': 1, 'test': 2, 'gallery': 3}
-# Raise these whenever the same index gives another sample: stored pictures are then made anew.
+# Raise these whenever the same index gives another sample: stored images are then made anew.
 BODY_VERSION = 1
 HAND_VERSION = 2
 
@@ -33,12 +33,12 @@ class Rendering:
     joints: np.ndarray
 
     def numbers(self):
-        """All but the picture in one row (D,) float32, for `from_numbers`."""
+        """All but the image in one row (D,) float32, for `from_numbers`."""
         return np.concatenate([np.ravel(getattr(self, name)) for name in NUMBERS]).astype(np.float32)
 
     @classmethod
     def from_numbers(cls, img, numbers, human_model):
-        """The Rendering of a picture and its row of numbers."""
+        """The Rendering of an image and its row of numbers."""
         ends = np.cumsum([human_model.kinematic_joint_num * 3, 10, 3, 2, 2, 4])
         *parts, joints = np.split(numbers, ends)
         return cls(img, *parts, joints.reshape(-1, 3))
@@ -47,8 +47,8 @@ class Rendering:
 class Generator:
     """Draws samples of one body model (a HumanModel): people in clothes, or right hands.
 
-    size: side of the pictures, pixels. max_heading: largest angle between heading and camera, degrees.
-    occlusion: share of the pictures in which something hides a part of the person. margin: picture side / size of the
+    size: side of the images, pixels. max_heading: largest angle between heading and camera, degrees.
+    occlusion: share of the images in which something hides a part of the person. margin: image side / size of the
     person; the default leaves room for the crops of the augmentation.
     """
 
@@ -85,7 +85,7 @@ class Generator:
         mesh = vertices, self.faces, self.clothes.dress(rng)
         if self.props:
             mesh = self.props(rng, vertices, joints, mesh[2], rotations[0])
-        img = picture(rng, *mesh, focal, princpt, self.size, self.light, hidden)
+        img = image(rng, *mesh, focal, princpt, self.size, self.light, hidden)
         joints = self.human_model.fit_joints(*(torch.from_numpy(a)[None] for a in (vertices, joints)))[0].numpy()
         return Rendering(img, pose, shape, trans, focal, princpt, bbox, joints)
 

@@ -1,4 +1,4 @@
-"""Camera, light, background and the finished picture around a posed mesh."""
+"""Camera, light, background and the finished image around a posed mesh."""
 import cv2
 import numpy as np
 
@@ -6,7 +6,7 @@ from common.utils.render import rasterise, vertex_normals
 from data.Synthetic.pose import clipped_normal, rotation_about
 from data.Synthetic.wardrobe import clothing_color
 
-MARGIN = 1.5625  # picture side / person size: a box enlarged 1.25 times, and once more by the augmentation
+MARGIN = 1.5625  # image side / person size: a box enlarged 1.25 times, and once more by the augmentation
 # Range of the ambient light, and how far the main light strays from the camera.
 SOFT_LIGHT = (.45, .7), .6
 STRONG_LIGHT = (.25, .7), 1.1
@@ -29,7 +29,7 @@ def place(rng, tilt, facing, max_heading, distance):
 
 
 def frame(rng, vertices, size, margin):
-    """Zoom and crop so that a picture of size x size pixels is `margin` times as large as the person.
+    """Zoom and crop so that an image of size x size pixels is `margin` times as large as the person.
 
     vertices (V, 3) metres, camera space. Returns focal (2,), princpt (2,) in pixels and a box (4,) xywh that is loose
     by a few percent, as a detector's would be.
@@ -60,7 +60,7 @@ def lit(rng, colors, normals, light):
 
 
 def background(rng, size):
-    """A picture (size, size, 3) float32 in 0..1: a soft gradient, often with a floor, some shapes, a little noise."""
+    """An image (size, size, 3) float32 in 0..1: a soft gradient, often with a floor, some shapes, a little noise."""
     grid = rng.random((rng.integers(2, 9), rng.integers(2, 9), 3)).astype(np.float32) - .5
     grey = grid.mean(2, keepdims=True) * 1.5
     grid = grey + (grid - grey) * np.float32(rng.uniform(0, 1))
@@ -101,8 +101,8 @@ def occluder(rng, img, bbox):
     cv2.rectangle(img, corner.astype(int).tolist(), (corner + extent).astype(int).tolist(), color, -1)
 
 
-def picture(rng, vertices, faces, colors, focal, princpt, size, light, hidden_box=None):
-    """The finished picture (size, size, 3) uint8 RGB of a dressed mesh.
+def image(rng, vertices, faces, colors, focal, princpt, size, light, hidden_box=None):
+    """The finished image (size, size, 3) uint8 RGB of a dressed mesh.
 
     light: SOFT_LIGHT or STRONG_LIGHT; hidden_box (4,): where to put an occluder.
     """

@@ -1,7 +1,7 @@
-"""Pictures kept on disk: made once by several processes, then read by all loader processes.
+"""Images kept on disk: made once by several processes, then read by all loader processes.
 
-A store is a folder of `pictures.bin` (JPEG files end to end), `ends.npy` (where each of them ends), `numbers.npy`
-(a row of floats per picture) and `key.json` (the settings it was made with). It appears complete or not at all.
+A store is a folder of `images.bin` (JPEG files end to end), `ends.npy` (where each of them ends), `numbers.npy`
+(a row of floats per image) and `key.json` (the settings it was made with). It appears complete or not at all.
 """
 import errno
 import hashlib
@@ -24,10 +24,10 @@ JPEG_QUALITY = 95
 BUILD = '.making-'  # in the names of folders of stores that are not finished
 
 
-class PictureStore:
+class ImageStore:
     """Reads a store. Raises ValueError if the folder is none, is damaged, or was made with another key.
 
-    Pictures are read, not mapped into memory: a file cut short while it is in use would end a process that has it
+    Images are read, not mapped into memory: a file cut short while it is in use would end a process that has it
     mapped. A deleted store can be read to the end of the run.
     """
 
@@ -37,31 +37,31 @@ class PictureStore:
             if json.loads((self.folder / 'key.json').read_text()) != key:
                 raise ValueError(f'{folder} was made with other settings')
             self.ends, self.numbers = (np.load(self.folder / f'{name}.npy') for name in ('ends', 'numbers'))
-            self.pictures = os.open(self.folder / 'pictures.bin', os.O_RDONLY)
-            weakref.finalize(self, os.close, self.pictures)
+            self.images = os.open(self.folder / 'images.bin', os.O_RDONLY)
+            weakref.finalize(self, os.close, self.images)
         except (OSError, EOFError, RecursionError) as error:
-            raise ValueError(f'{folder} is not a picture store: {error}') from error
+            raise ValueError(f'{folder} is not an image store: {error}') from error
         shapes = [np.shape(array)[:1] for array in (self.ends, self.numbers)]
         if shapes != [(key['count'],)] * 2 or self.ends.dtype != np.int64 or self.numbers.dtype != np.float32:
             raise ValueError(f'{folder} is incomplete')
-        if self.ends[-1] != os.fstat(self.pictures).st_size or np.diff(self.ends, prepend=0).min() <= 0:
+        if self.ends[-1] != os.fstat(self.images).st_size or np.diff(self.ends, prepend=0).min() <= 0:
             raise ValueError(f'{folder} is incomplete')
 
     def __getitem__(self, i):
-        """Picture (H, W, 3) uint8 RGB and its numbers (D,) float32. Raises ValueError for a damaged picture."""
+        """Image (H, W, 3) uint8 RGB and its numbers (D,) float32. Raises ValueError for a damaged image."""
         start = int(self.ends[i - 1]) if i else 0
-        jpeg = os.pread(self.pictures, int(self.ends[i]) - start, start)  # shared by loader processes: no seek
+        jpeg = os.pread(self.images, int(self.ends[i]) - start, start)  # shared by loader processes: no seek
         img = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR) if jpeg else None
         if img is None:
-            raise ValueError(f'picture {i} of {self.folder} is damaged: delete the folder, it is made again')
+            raise ValueError(f'image {i} of {self.folder} is damaged: delete the folder, it is made again')
         return cv2.cvtColor(img, cv2.COLOR_BGR2RGB), np.array(self.numbers[i])
 
     def __reduce__(self):
-        return PictureStore, (self.folder, self.key)
+        return ImageStore, (self.folder, self.key)
 
 
 class _Encoded(Dataset):
-    """The pictures of draw(i) as JPEG bytes; a DataLoader spreads the work over processes."""
+    """The images of draw(i) as JPEG bytes; a DataLoader spreads the work over processes."""
 
     def __init__(self, draw, count):
         self.draw, self.count = draw, count
@@ -73,15 +73,15 @@ class _Encoded(Dataset):
         img, numbers = self.draw(i)
         done, jpeg = cv2.imencode('.jpg', img[..., ::-1], (cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY))
         if not done:
-            raise ValueError(f'picture {i} cannot be encoded')
+            raise ValueError(f'image {i} cannot be encoded')
         return jpeg, np.asarray(numbers, np.float32)
 
 
-def open_store(root, key, draw, processes=0, title='pictures'):
-    """The PictureStore of a key, made first if root does not have it.
+def open_store(root, key, draw, processes=0, title='images'):
+    """The ImageStore of a key, made first if root does not have it.
 
-    root: folder of all stores. key: dict of plain values, with `count`, the number of pictures; the store's folder is
-    named after its hash. draw(i) -> picture (H, W, 3) uint8 RGB, numbers (D,). processes: to draw with; 0: this one.
+    root: folder of all stores. key: dict of plain values, with `count`, the number of images; the store's folder is
+    named after its hash. draw(i) -> image (H, W, 3) uint8 RGB, numbers (D,). processes: to draw with; 0: this one.
     UserError: the folder cannot be written.
     """
     folder = Path(root) / hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]
@@ -89,7 +89,7 @@ def open_store(root, key, draw, processes=0, title='pictures'):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with file_lock(f'{folder}.lock'):  # of several processes one makes it, the others wait
             try:
-                return PictureStore(folder, key)
+                return ImageStore(folder, key)
             except ValueError:
                 for old in [folder, *folder.parent.glob(f'{folder.name}{BUILD}*')]:  # damaged, or left by a killed run
                     shutil.rmtree(old, ignore_errors=True)
@@ -98,15 +98,15 @@ def open_store(root, key, draw, processes=0, title='pictures'):
             _make(folder, key, loader, title)
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        raise UserError(f'cannot keep pictures in {root}: {error.strerror or error}; '
+        raise UserError(f'cannot keep images in {root}: {error.strerror or error}; '
                         f'{"free some space" if full else "name another folder (synthetic_cache=FOLDER)"}, or turn the '
                         'cache off (synthetic_cache=false)') from error
     except RuntimeError as error:
         if not is_killed_worker(error):
             raise
-        raise UserError('a process that draws pictures was killed, most often because memory ran short: lower '
+        raise UserError('a process that draws images was killed, most often because memory ran short: lower '
                         'num_thread, and start again') from error
-    return PictureStore(folder, key)
+    return ImageStore(folder, key)
 
 
 def _make(folder, key, encoded, title):
@@ -115,7 +115,7 @@ def _make(folder, key, encoded, title):
         build = Path(temporary) / folder.name
         build.mkdir()
         sizes, numbers = [], []
-        with open(build / 'pictures.bin', 'wb') as file:
+        with open(build / 'images.bin', 'wb') as file:
             for jpeg, row in tqdm(encoded, total=key['count'], desc=f'making {title}', unit='img', mininterval=1):
                 file.write(jpeg.tobytes())
                 sizes.append(len(jpeg))

@@ -73,7 +73,7 @@ def human36m(cfg: Settings) -> Iterator[Asset]:
         people = Coco(index, dict(bbox=box(cfg, splits)))
         for subject in subjects:
             stem = f'Human36M/annotations/Human36M_subject{subject}_'
-            yield Asset(f'{stem}data.json', 'the list of pictures', splits, PUBLISHED, people)
+            yield Asset(f'{stem}data.json', 'the list of images', splits, PUBLISHED, people)
             yield Asset(f'{stem}camera.json', 'the cameras', splits, PUBLISHED, Keyed(('camera',), lens))
             yield Asset(f'{stem}joint_3d.json', 'the joints', splits, PUBLISHED, Keyed(frame, (17, 3)))
             if splits == TRAIN:
@@ -84,7 +84,7 @@ def human36m(cfg: Settings) -> Iterator[Asset]:
 
 def muco(cfg: Settings) -> Iterator[Asset]:
     people = dict(bbox=box(cfg, TRAIN), keypoints_cam=(21, 3), keypoints_img=[(21, 2), (21, 3)])
-    yield Asset('MuCo/data/MuCo-3DHP.json', 'pictures, cameras and joints', TRAIN, PUBLISHED,
+    yield Asset('MuCo/data/MuCo-3DHP.json', 'images, cameras and joints', TRAIN, PUBLISHED,
                 Coco(dict(f=(2,), c=(2,)), people))
     yield Asset('MuCo/data/smpl_param.json', 'the SMPL fits', TRAIN, PUBLISHED, Keyed(('annotation',), fit(24)))
     yield h36m_regressor(TRAIN)
@@ -140,7 +140,7 @@ def freihand(cfg: Settings) -> Iterator[Asset]:
     # the published cam_param holds these two alone: poses and translations are in camera space
     camera = dict(focal=(2,), princpt=(2,))
     for splits, part, hand in ((TRAIN, 'train', dict(mano_param=fit(16))), (TEST, 'eval', {})):
-        yield Asset(f'FreiHAND/data/freihand_{part}_coco.json', 'the list of pictures', splits, source,
+        yield Asset(f'FreiHAND/data/freihand_{part}_coco.json', 'the list of images', splits, source,
                     Coco(dict(db_idx=()), dict(bbox=box(cfg, splits))))
         yield Asset(f'FreiHAND/data/freihand_{part}_data.json', 'cameras and hands', splits, source,
                     Keyed(('hand',), dict(cam_param=camera, **hand)))

@@ -16,14 +16,14 @@ log = logging.getLogger(__name__)
 CHECKED = 1000     # samples whose meshes are looked at
 MAX_SHARE = 0.05   # of them that may be bad
 MAX_BAD = 2        # bad samples that a set of any size may have
-MISSING = 'picture missing'
+MISSING = 'image missing'
 
 
 class LoadCheck:
     """Looks at the samples of one data set on their way into the list.
 
     name: of the data set. suspect: the file to name when too many are bad. rules: TargetRules, or None where fits are
-    not used. missing_image: 'error' or 'skip'; None: the pictures are no files. joint_set: of the samples' joints.
+    not used. missing_image: 'error' or 'skip'; None: the images are no files. joint_set: of the samples' joints.
     bbox_3d_size: metres, size of what is looked for; None: unknown, and so are wrong units. max_missing: share of the
     samples whose images may be missing.
     """
@@ -87,9 +87,9 @@ class LoadCheck:
         height, width = sample.img_shape
         x, y, w, h = sample.bbox
         if not (np.isfinite(sample.bbox).all() and w > 0 and h > 0 and -w < x < width and -h < y < height):
-            return 'box off the picture, sample skipped'
+            return 'box off the image, sample skipped'
         if looks_like_corners(sample.bbox, width, height):
-            self.skip('centre of the box off the picture: are the boxes two corners, not x, y, width, height?',
+            self.skip('centre of the box off the image: are the boxes two corners, not x, y, width, height?',
                       sample.img_path)
         if self.rules is None and sample.camera is None:
             return 'no camera to test with, sample skipped'
@@ -97,7 +97,7 @@ class LoadCheck:
             return 'root depth not above 0, sample skipped'
         if self.missing_image and not self._exists(sample.img_path):
             if self.missing_image == 'error':
-                raise UserError(f'{self.name}: the picture {sample.img_path} is missing (missing_image=skip: train '
+                raise UserError(f'{self.name}: the image {sample.img_path} is missing (missing_image=skip: train '
                                 f'without it)')
             self.skip(MISSING, sample.img_path)
         return None

@@ -1,4 +1,4 @@
-"""The report of a test: a summary, as text and as a file, and pictures to look at."""
+"""The report of a test: a summary, as text and as a file, and images to look at."""
 import json
 from pathlib import Path
 
@@ -50,5 +50,5 @@ def save_result(output_dir, name, content):
 
 
 def save_overlay(path, img, mesh, face, camera):
-    """Write a picture (H, W, 3) RGB with a mesh (V, 3), metres in camera space, drawn over it."""
+    """Write an image (H, W, 3) RGB with a mesh (V, 3), metres in camera space, drawn over it."""
     write_image(path, draw_meshes(img, [mesh], face, camera.focal, camera.princpt))

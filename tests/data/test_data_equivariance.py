@@ -1,4 +1,4 @@
-"""Picture, joints, mesh and parameters move together, in every data set; with the tiny data of the golden tests."""
+"""Image, joints, mesh and parameters move together, in every data set; with the tiny data of the golden tests."""
 import dataclasses
 
 import numpy as np
@@ -9,7 +9,7 @@ from common.utils import transforms
 from common.utils.preprocessing import AugParams
 from data import build_dataset
 from data.target import place_fit
-from tests.data_tools import HANDS, data_config, dot_position, in_patch, picture_with_dot
+from tests.data_tools import HANDS, data_config, dot_position, image_with_dot, in_patch
 
 NAMES = ('Human36M', 'MuCo', 'MSCOCO', 'PW3D', 'FreiHAND')
 WITH_JOINTS = ('Human36M', 'MuCo', 'MSCOCO')
@@ -28,12 +28,12 @@ def item(data, index, aug):
 
 
 def with_dot(data, monkeypatch, pixel):
-    """Let every picture of the data set be a dot at a pixel."""
-    monkeypatch.setattr(data, 'load_image', lambda sample: picture_with_dot(sample.img_shape, pixel))
+    """Let every image of the data set be a dot at a pixel."""
+    monkeypatch.setattr(data, 'load_image', lambda sample: image_with_dot(sample.img_shape, pixel))
 
 
 def centred(sample):
-    """A sample with its cameras' principal points in the middle of the picture, where a flip leaves them."""
+    """A sample with its cameras' principal points in the middle of the image, where a flip leaves them."""
     height, width = sample.img_shape
     middle = np.float32([(width - 1) / 2, (height - 1) / 2])
     cameras = {key: dataclasses.replace(camera, princpt=middle) for key in ('camera', 'fit_camera')
@@ -48,7 +48,7 @@ def first_with(data, wanted):
 
 @pytest.mark.parametrize('name', WITH_JOINTS)
 @pytest.mark.parametrize('aug', AUGS)
-def test_joints_move_with_the_picture(name, aug, datasets, monkeypatch):
+def test_joints_move_with_the_image(name, aug, datasets, monkeypatch):
     data = datasets[name]
     sample = dataclasses.replace(data.samples[0], fit=None)
     monkeypatch.setattr(data, 'samples', [sample])
@@ -74,7 +74,7 @@ def test_joints_move_with_the_picture(name, aug, datasets, monkeypatch):
 
 @pytest.mark.parametrize('name', NAMES)
 @pytest.mark.parametrize('aug', AUGS[:2])
-def test_mesh_moves_with_the_picture(name, aug, datasets, monkeypatch):
+def test_mesh_moves_with_the_image(name, aug, datasets, monkeypatch):
     data = datasets[name]
     index = first_with(data, lambda s: s.fit is not None)
     sample = data.samples[index]
@@ -93,7 +93,7 @@ def test_mesh_moves_with_the_picture(name, aug, datasets, monkeypatch):
 
 
 @pytest.mark.parametrize('name', NAMES)
-def test_camera_space_turns_with_the_picture(name, datasets, monkeypatch):
+def test_camera_space_turns_with_the_image(name, datasets, monkeypatch):
     """The turned root-relative joints, put back at the turned root, are seen where the affine puts the joints."""
     data = datasets[name]
     index = first_with(data, lambda s: s.fit is not None)
@@ -129,7 +129,7 @@ def test_pose_parameters_give_the_mesh_target(name, datasets):
 
 @pytest.mark.parametrize('name', [*WITH_JOINTS, 'PW3D'])
 def test_flipping_the_mirror_image_gives_the_original(name, datasets, monkeypatch):
-    """Flip twice: picture, joints, masks and pose of a mirrored sample, flipped, are those of the sample itself."""
+    """Flip twice: image, joints, masks and pose of a mirrored sample, flipped, are those of the sample itself."""
     data = datasets[name]
     sample = centred(data.samples[first_with(data, lambda s: s.fit is not None)])
     width = sample.img_shape[1]

@@ -150,7 +150,7 @@ def test_rootnet_boxes_may_be_corners(open_set, changed):
         np.testing.assert_allclose(a.bbox, b.bbox, rtol=1e-6)
 
 
-def test_coco_has_no_numbers_but_pictures(open_set, tmp_path):
+def test_coco_has_no_numbers_but_images(open_set, tmp_path):
     data = open_set('MSCOCO', 'test', 'vis=true', f'output_dir={tmp_path}')
     mesh = data.human_model(torch.zeros(1, 72), torch.zeros(1, 10))[0].numpy()
     outs = predict(data, np.repeat(mesh, len(data), 0) * (1, -1, -1) + (0, 0, 18.), param=False)
@@ -174,7 +174,7 @@ def freihand(open_set, tiny_datasets, tmp_path):
     return open_set('FreiHAND', 'test', f'output_dir={tmp_path}/out', data_dir=tmp_path), verts, joints
 
 
-def test_freihand_writes_one_prediction_per_picture_in_order(freihand, tmp_path):
+def test_freihand_writes_one_prediction_per_image_in_order(freihand, tmp_path):
     data, verts, joints = freihand
     results = data.evaluate(predict(data, verts), 0)
     summary = data.print_eval_result(results)
@@ -187,7 +187,7 @@ def test_freihand_writes_one_prediction_per_picture_in_order(freihand, tmp_path)
     metrics = summary['metrics']
     assert metrics['pa_mpjpe_lixel'] < 1e-2 and metrics['pa_mpvpe_lixel'] < 1e-2
     assert metrics['f_5_lixel'] == metrics['f_15_lixel'] == 1 and metrics['auc_lixel'] > .99
-    with pytest.raises(UserError, match='3 predictions for 4 pictures'):
+    with pytest.raises(UserError, match='3 predictions for 4 images'):
         data.print_eval_result({k: v[:3] for k, v in results.items()})
 
 

@@ -1,4 +1,4 @@
-"""What the loaders do with records that make no sense, and with pictures that are not there."""
+"""What the loaders do with records that make no sense, and with images that are not there."""
 import logging
 import shutil
 import time
@@ -90,11 +90,11 @@ def test_meshes_not_looked_at_while_loading_are_told_when_they_are_read(open_set
         f'{data.samples[fitted[0]].img_path}, id {data.samples[fitted[0]].ann_id})' in message
 
 
-def test_boxes_off_the_picture_are_skipped(open_set, changed):
+def test_boxes_off_the_image_are_skipped(open_set, changed):
     def spoil(content):
         content['annotations'][0]['bbox'] = [1000, 1000, 50, 50]
     data = open_set('PW3D', 'test', 'use_gt_info=true', data_dir=changed('PW3D', 'data/3DPW_test.json', spoil))
-    assert len(data) == 4 and data.check.counts['box off the picture, sample skipped'] == 1
+    assert len(data) == 4 and data.check.counts['box off the image, sample skipped'] == 1
 
 
 @pytest.mark.parametrize('lacking', [{}, {'2': {}}, {'2': {'1': {}}}])
@@ -115,23 +115,23 @@ def test_fit_limit_is_a_setting_and_rejections_are_counted(open_set):
     assert counts[0] == 10 > counts[1] > counts[2] == 0
 
 
-def test_missing_pictures_are_replaced_or_an_error(open_set, tiny_datasets, tmp_path, caplog):
+def test_missing_images_are_replaced_or_an_error(open_set, tiny_datasets, tmp_path, caplog):
     copy_set(tiny_datasets, tmp_path, 'MSCOCO')
     (tmp_path / 'MSCOCO' / 'images' / 'train2017' / '000000000003.png').unlink()
     with caplog.at_level(logging.WARNING):
         data = open_set('MSCOCO', 'train', 'max_missing_images=0.2', data_dir=tmp_path)
         items = [data[i] for i in range(5)]
-    assert len(items) == 5 and len(data.replaced) == 1 and data.check.counts['picture missing'] == 1
+    assert len(items) == 5 and len(data.replaced) == 1 and data.check.counts['image missing'] == 1
     assert any('000000000003.png' in r.getMessage() for r in caplog.records)
     with pytest.raises(UserError, match='000000000003.png'):
         open_set('MSCOCO', 'train', 'missing_image=error', data_dir=tmp_path)
 
 
-def test_too_many_missing_pictures_stop_the_run(open_set, tiny_datasets, tmp_path):
+def test_too_many_missing_images_stop_the_run(open_set, tiny_datasets, tmp_path):
     copy_set(tiny_datasets, tmp_path, 'MSCOCO')
     shutil.rmtree(tmp_path / 'MSCOCO' / 'images' / 'train2017')
     data = open_set('MSCOCO', 'train', 'max_missing_images=1', data_dir=tmp_path)
-    assert data.check.counts['picture missing'] == 5
+    assert data.check.counts['image missing'] == 5
     with pytest.raises(UserError, match='MSCOCO: 5 samples could not be used, the last of them'):
         data[0]
 
@@ -151,37 +151,37 @@ def test_up_to_five_percent_of_the_images_may_be_missing(missing, overrides, is_
         assert len(open_set('Human36M', 'train', *overrides, data_dir=tmp_path)) == 20
 
 
-def test_a_bad_picture_counts_once_however_often_it_is_met(open_set, tiny_datasets, tmp_path, monkeypatch, caplog):
+def test_a_bad_image_counts_once_however_often_it_is_met(open_set, tiny_datasets, tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(mesh_dataset, 'MAX_REPLACED', 1)
     copy_set(tiny_datasets, tmp_path, 'MSCOCO')
-    pictures = sorted((tmp_path / 'MSCOCO' / 'images' / 'train2017').iterdir())
-    pictures[0].write_bytes(b'no picture')
-    pictures[1].unlink()  # missing at the start: reported, and not among those that stop the run
+    images = sorted((tmp_path / 'MSCOCO' / 'images' / 'train2017').iterdir())
+    images[0].write_bytes(b'no image')
+    images[1].unlink()  # missing at the start: reported, and not among those that stop the run
     data = open_set('MSCOCO', 'train', 'max_missing_images=1', data_dir=tmp_path)
     for epoch in range(4):
         data.set_epoch(epoch)
         assert all(data[i][0]['img'].any() for i in range(5))
     assert data.replaced == {0, 1}
     assert sum('cannot be used and is replaced' in r.getMessage() for r in caplog.records) == 2
-    for path in pictures[2:4]:
-        path.write_bytes(b'no picture')
+    for path in images[2:4]:
+        path.write_bytes(b'no image')
     with pytest.raises(UserError, match='MSCOCO: 3 samples could not be used'):
         [data[i] for i in range(5)]
 
 
-def test_missing_pictures_are_counted_to_the_last_sample(open_set, tiny_datasets, tmp_path, monkeypatch):
+def test_missing_images_are_counted_to_the_last_sample(open_set, tiny_datasets, tmp_path, monkeypatch):
     monkeypatch.setattr(load_check, 'CHECKED', 1)
     copy_set(tiny_datasets, tmp_path, 'MSCOCO')
-    pictures = sorted((tmp_path / 'MSCOCO' / 'images' / 'train2017').iterdir())
-    for path in pictures[3:]:
+    images = sorted((tmp_path / 'MSCOCO' / 'images' / 'train2017').iterdir())
+    for path in images[3:]:
         path.unlink()
     data = open_set('MSCOCO', 'train', 'max_missing_images=1', data_dir=tmp_path)
-    assert data.check.counts['picture missing'] == 2 and data.check.first['picture missing'] == str(pictures[3])
+    assert data.check.counts['image missing'] == 2 and data.check.first['image missing'] == str(images[3])
     with pytest.raises(UserError, match='000000000003.png is missing'):
         open_set('MSCOCO', 'train', 'missing_image=error', data_dir=tmp_path)
 
 
-def test_looking_for_100000_pictures_takes_a_moment(tmp_path):
+def test_looking_for_100000_images_takes_a_moment(tmp_path):
     for i in range(20):
         (tmp_path / str(i)).mkdir()
         for j in range(50):
@@ -242,7 +242,7 @@ def test_without_its_root_joint_a_sample_has_no_depth(pixels, stand_in_bodies):
     assert meta['orig_joint_trunc'].sum() == meta['orig_joint_trunc'][nose, 0] == pixels
 
 
-def test_a_missing_picture_of_a_test_is_one_line_from_a_loader_process_too(open_set, tiny_datasets, tmp_path, capsys):
+def test_a_missing_image_of_a_test_is_one_line_from_a_loader_process_too(open_set, tiny_datasets, tmp_path, capsys):
     copy_set(tiny_datasets, tmp_path, 'MSCOCO')
     (tmp_path / 'MSCOCO' / 'images' / 'val2017' / '000000000050.png').unlink()
     data = open_set('MSCOCO', 'test', 'max_missing_images=1', data_dir=tmp_path)

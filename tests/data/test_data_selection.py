@@ -49,7 +49,7 @@ def test_3dpw_has_three_splits(split, open_set):
     assert {s.fit.gender for s in neutral.samples} == {'neutral'}
 
 
-def test_3dpw_pictures_are_found_beside_data_too(open_set, tiny_datasets, tmp_path):
+def test_3dpw_images_are_found_beside_data_too(open_set, tiny_datasets, tmp_path):
     copy_set(tiny_datasets, tmp_path, 'PW3D', 'Human36M')
     shutil.move(tmp_path / 'PW3D' / 'data' / 'imageFiles', tmp_path / 'PW3D' / 'imageFiles')
     data = open_set('PW3D', 'test', 'use_gt_info=true', data_dir=tmp_path)
@@ -76,7 +76,7 @@ def test_muco_takes_the_nearest_person(open_set, tiny_datasets):
     assert [s.ann_id for s in open_set('MuCo', 'train').samples] == [person for _, person in nearest.values()]
 
 
-def test_muco_leaves_out_a_picture_whose_nearest_person_has_no_box(open_set, changed):
+def test_muco_leaves_out_a_image_whose_nearest_person_has_no_box(open_set, changed):
     nearest = [s.ann_id for s in open_set('MuCo', 'train').samples]
 
     def spoil(content):
@@ -86,7 +86,7 @@ def test_muco_leaves_out_a_picture_whose_nearest_person_has_no_box(open_set, cha
 
 
 def test_coco_tests_every_person_that_was_detected(open_set, changed):
-    """Also in pictures without annotated people; what is in no listed picture is reported."""
+    """Also in images without annotated people; what is in no listed image is reported."""
     def lose_people(content):
         content['annotations'] = [a for a in content['annotations'] if a['image_id'] != 51]
         content['images'] = [image for image in content['images'] if image['id'] != 53]
@@ -94,7 +94,7 @@ def test_coco_tests_every_person_that_was_detected(open_set, changed):
     data = open_set('MSCOCO', 'test', data_dir=changed(
         'MSCOCO', 'annotations/person_keypoints_val2017.json', lose_people))
     assert [s.img_path[-6:] for s in data.samples] == ['50.png', '51.png', '52.png', '54.png']
-    assert data.check.counts['picture of the RootNet file is not in the annotations'] == 6  # and the five of training
+    assert data.check.counts['image of the RootNet file is not in the annotations'] == 6  # and the five of training
 
 
 @pytest.mark.parametrize('name, split, unneeded', [
@@ -166,12 +166,12 @@ def test_unknown_names_splits_and_body_models_are_refused(open_set):
         open_set('FreiHAND', 'test', 'body_model=smpl')
 
 
-def test_excluded_pictures_are_left_out_of_the_test(open_set):
+def test_excluded_images_are_left_out_of_the_test(open_set):
     names = [s.img_path.rsplit('/', 1)[1] for s in open_set('Human36M', 'test').samples]
     data = open_set('Human36M', 'test', f'exclude=[{names[1]},images/{names[2]}]')
     assert len(data) == len(names) - 2 and data.excluded == 2
     assert len(open_set('Human36M', 'train', f'exclude=[{names[1]}]')) == 20
-    with pytest.raises(UserError, match='has no picture nowhere.jpg'):
+    with pytest.raises(UserError, match='has no image nowhere.jpg'):
         open_set('Human36M', 'test', 'exclude=[nowhere.jpg]')
 
 

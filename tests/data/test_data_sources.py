@@ -39,7 +39,7 @@ def test_the_folders_of_the_original_load_unchanged(name, split, original_tree, 
     models = hand_folder if name == 'FreiHAND' else body_folder
     data = open_set(name, split, f'human_model_dir={models}', data_dir=data_dir)
     wanted = open_set(name, split)
-    assert len(data) == len(wanted) and not data.check.counts['picture missing']
+    assert len(data) == len(wanted) and not data.check.counts['image missing']
     got, expected = (each.get_item(0, None) for each in (data, wanted))
     for part, expected_part in zip(got, expected, strict=True):
         for key, value in expected_part.items():

@@ -22,7 +22,7 @@ NEEDS_JOINTS = ('joint_orig', 'mesh_joint_orig')
 
 @pytest.fixture
 def own(tmp_path, monkeypatch):
-    """The template as data set Own, beside the others, with the four pictures of own_data."""
+    """The template as data set Own, beside the others, with the four images of own_data."""
     code = re.search(r'```python\n(.*?)```', (HERE.parents[1] / 'data' / 'README.md').read_text(), re.S).group(1)
     assert len(code.splitlines()) <= 60
     folder = tmp_path / 'Own'

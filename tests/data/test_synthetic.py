@@ -58,7 +58,7 @@ def test_numbers_round_trip(body, drawn):
     same(Rendering.from_numbers(drawn[0].img, drawn[0].numbers(), body), drawn[0])
 
 
-def test_parameters_joints_and_picture_agree(body, drawn):
+def test_parameters_joints_and_image_agree(body, drawn):
     for d in drawn[:8]:
         vertices, joints = mesh_of(body, d)
         np.testing.assert_allclose(joints, d.joints, atol=1e-5)
@@ -73,7 +73,7 @@ def test_parameters_joints_and_picture_agree(body, drawn):
 
 
 def test_the_person_is_drawn_where_the_mesh_is(generator, body):
-    """Other clothes and another background change the picture, the same pose keeps its mask."""
+    """Other clothes and another background change the image, the same pose keeps its mask."""
     plain = Generator(body)
     plain.clothes = type('White', (), {'dress': lambda self, rng: np.full((body.vertex_num, 3), 1, np.float32)})()
     d, expected = plain('test', 0, 0), generator('test', 0, 0)

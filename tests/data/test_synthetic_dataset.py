@@ -1,4 +1,4 @@
-"""The data set Synthetic: targets that sit on the picture, stored pictures, evaluation."""
+"""The data set Synthetic: targets that sit on the image, stored images, evaluation."""
 import pickle
 
 import cv2
@@ -12,7 +12,7 @@ from common.utils.preprocessing import AugParams
 from common.utils.render import rasterise
 from data import build_dataset
 from data.Synthetic.generator import Rendering
-from data.Synthetic.store import PictureStore
+from data.Synthetic.store import ImageStore
 from data.Synthetic.Synthetic import Draw, fingerprint
 from tests.synthetic_tools import config, mesh_of
 
@@ -23,7 +23,7 @@ def body():
 
 
 @pytest.mark.parametrize('aug', [None, AugParams(.8, 25.), AugParams(1.2, -50., (.9, 1.1, 1.), True)])
-def test_targets_sit_on_the_augmented_picture(body, aug):
+def test_targets_sit_on_the_augmented_image(body, aug):
     """The silhouette of the mesh target covers the person that was cut out: compared on a white person on black."""
     dataset = build_dataset('Synthetic', 'train', config())
     for i in range(3):
@@ -70,10 +70,10 @@ def test_store_is_made_once_and_again_when_it_is_damaged_or_settings_change(tmp_
     settings = ('synthetic_cache=true', 'synthetic_train_size=3')
     first = build_dataset('Synthetic', 'train', config(*settings, tmp_path=tmp_path)).samples[2]
     folder, = folders()
-    time = (folder / 'pictures.bin').stat().st_mtime_ns
+    time = (folder / 'images.bin').stat().st_mtime_ns
     build_dataset('Synthetic', 'train', config(*settings, tmp_path=tmp_path))
-    assert (folder / 'pictures.bin').stat().st_mtime_ns == time
-    (folder / 'pictures.bin').write_bytes((folder / 'pictures.bin').read_bytes()[:-100])
+    assert (folder / 'images.bin').stat().st_mtime_ns == time
+    (folder / 'images.bin').write_bytes((folder / 'images.bin').read_bytes()[:-100])
     again = build_dataset('Synthetic', 'train', config(*settings, tmp_path=tmp_path)).samples[2]
     np.testing.assert_array_equal(first.extra['img'], again.extra['img'])
     for change in ('seed=1', 'synthetic_max_heading=180', 'synthetic_img_size=96', 'synthetic_train_size=2'):
@@ -112,7 +112,7 @@ def test_the_evaluation_draws_nothing_that_a_loader_process_drew(tmp_path, cache
         pass
     drawn, draw = [], Draw.__call__
     monkeypatch.setattr(Draw, '__call__', lambda self, i: drawn.append(i) or draw(self, i))
-    monkeypatch.setattr(PictureStore, '__getitem__', lambda self, i: pytest.fail(f'picture {i} was read'))
+    monkeypatch.setattr(ImageStore, '__getitem__', lambda self, i: pytest.fail(f'image {i} was read'))
     samples = fresh.eval_samples(0, 4)
     assert not drawn and not any(sample.extra for sample in samples)
     for ours, theirs in zip(samples[1:3], whole, strict=True):

@@ -1,7 +1,7 @@
 """Do memory, open files and processes of a long run stay what they are? A slow check, run by hand:
 
     python tests/faults/running_soak.py train FOLDER          # 3,000 steps of nano at batch 4, two loader processes
-    python tests/faults/running_soak.py demo FOLDER           # 1,000 pictures in one run
+    python tests/faults/running_soak.py demo FOLDER           # 1,000 images in one run
     python tests/faults/running_soak.py train FOLDER 600 lr=1e-4      # fewer, with other settings
 
 It starts the program, looks at it and its child processes twenty times a minute, and prints a table and a verdict.
@@ -62,14 +62,14 @@ def training(folder, steps):
 
 
 def demonstration(folder, count):
-    """(command, function that counts the pictures done)."""
-    pictures = folder / 'pictures'
-    pictures.mkdir()
+    """(command, function that counts the images done)."""
+    images = folder / 'images'
+    images.mkdir()
     for i in range(count):
-        write_image(pictures / f'{i:04}.jpg', 96, 72, seed=i)
+        write_image(images / f'{i:04}.jpg', 96, 72, seed=i)
     boxes = folder / 'boxes.json'
     boxes.write_text(json.dumps({f'{i:04}.jpg': [8, 4, 56, 88] for i in range(count)}))
-    command = ['main/demo.py', '--gpu', 'cpu', '--input', str(pictures), '--bbox_file', str(boxes),
+    command = ['main/demo.py', '--gpu', 'cpu', '--input', str(images), '--bbox_file', str(boxes),
                '--output', str(folder / 'demo')]
     return command, lambda: sum(1 for _ in (folder / 'demo').glob('*')) if (folder / 'demo').exists() else 0
 

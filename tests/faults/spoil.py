@@ -51,7 +51,7 @@ WEIGHTS = {
     'empty': 'the file is empty', 'truncated': 'it is truncated or damaged',
     'html': 'it is a web page, so the download went wrong; open the link in a browser',
     'zip': 'it is a zip archive of other files',
-    'text': 'it holds things other than tensors and plain values, or is damaged', 'jpeg': 'it is a JPEG picture',
+    'text': 'it holds things other than tensors and plain values, or is damaged', 'jpeg': 'it is a JPEG image',
     'folder': 'it is a folder: name the file itself, and do not unpack it',
     'no permission': 'it cannot be read .Permission denied.'}
 

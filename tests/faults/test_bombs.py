@@ -146,7 +146,7 @@ def test_archive_that_unpacks_to_gigabytes(tmp_path):
     assert 'more than' in refused(lambda path: get_human_model('mano', path.parent), path)
 
 
-# ---- pictures ----
+# ---- images ----
 def png(width, height, rows=0):
     def chunk(kind, data):
         return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
@@ -169,7 +169,7 @@ HUGE = {'100000.png': png(100_000, 100_000), '20000.png': png(20_000, 20_000, 50
 
 
 @pytest.mark.parametrize('name', HUGE)
-def test_picture_of_a_huge_size(name, tmp_path):
+def test_image_of_a_huge_size(name, tmp_path):
     (tmp_path / name).write_bytes(HUGE[name])
     refused(read_image, tmp_path / name)
     refused(lambda path: load_img(str(path)), tmp_path / name, ValueError)

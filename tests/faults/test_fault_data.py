@@ -112,13 +112,13 @@ def test_regressor_with_other_content(array, told, open_set, data_dir):
         says(message(open_set, data_dir, 'Human36M', 'train', (), path), told)
 
 
-PICTURE = 'data/imageFiles/walk_test_00/image_00000.png'
+IMAGE = 'data/imageFiles/walk_test_00/image_00000.png'
 
 
-@pytest.mark.parametrize('fault', [fault for fault in SPOIL if fault != 'jpeg'])  # a JPEG is a picture
-def test_picture(fault, open_set, data_dir):
-    """A test needs every picture. In a training it is replaced (tests/data/test_data_sanity.py)."""
-    with spoiled(data_dir / 'PW3D' / PICTURE, fault) as path:
+@pytest.mark.parametrize('fault', [fault for fault in SPOIL if fault != 'jpeg'])  # a JPEG is an image
+def test_image(fault, open_set, data_dir):
+    """A test needs every image. In a training it is replaced (tests/data/test_data_sanity.py)."""
+    with spoiled(data_dir / 'PW3D' / IMAGE, fault) as path:
         if fault == 'truncated':  # OpenCV shows what there is, or nothing
             path.write_bytes(path.read_bytes()[:40])
         data = open_set('PW3D', 'test', 'max_missing_images=1', data_dir=data_dir)

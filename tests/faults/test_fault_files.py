@@ -1,4 +1,4 @@
-"""Other files that the programs read: settings, weights, boxes, pictures, videos, stores of pictures."""
+"""Other files that the programs read: settings, weights, boxes, images, videos, stores of images."""
 import cv2
 import numpy as np
 import pytest
@@ -69,27 +69,27 @@ def test_boxes(fault, tmp_path, capsys):
     says(message, f'--bbox_file {path}: ', reasons.get(fault, 'not a JSON file .*such as'))
     if fault == 'html':
         path.write_bytes(HTML)
-        picture = write_image(tmp_path / 'photo.jpg')
-        assert refusal(capsys, demo.main, '--gpu', 'cpu', '--input', picture, '--bbox_file', path) == message
+        image = write_image(tmp_path / 'photo.jpg')
+        assert refusal(capsys, demo.main, '--gpu', 'cpu', '--input', image, '--bbox_file', path) == message
 
 
-@pytest.mark.parametrize('fault', [fault for fault in SPOIL if fault != 'jpeg'])  # that is a picture, or one frame
-@pytest.mark.parametrize('kind', ('picture', 'video', 'training picture'))
-def test_pictures(kind, fault, tmp_path):
+@pytest.mark.parametrize('fault', [fault for fault in SPOIL if fault != 'jpeg'])  # that is an image, or one frame
+@pytest.mark.parametrize('kind', ('image', 'video', 'training image'))
+def test_images(kind, fault, tmp_path):
     path = tmp_path / ('clip.avi' if kind == 'video' else 'photo.png')
     write_video(path, 3) if kind == 'video' else write_image(path, 60, 50)
     with spoiled(path, fault):
         if fault == 'truncated':  # longer pieces show what there is
             path.write_bytes(path.read_bytes()[:30])
-        read = {'picture': read_image, 'video': Video, 'training picture': lambda path: load_img(str(path))}[kind]
-        with pytest.raises((OSError, ValueError) if kind == 'training picture' else UserError) as error:
+        read = {'image': read_image, 'video': Video, 'training image': lambda path: load_img(str(path))}[kind]
+        with pytest.raises((OSError, ValueError) if kind == 'training image' else UserError) as error:
             read(path)
     assert str(path) in str(error.value) and '\n' not in str(error.value)
 
 
 @pytest.fixture(scope='module')
 def store(tmp_path_factory):
-    """open() makes or opens a store of three grey pictures, and counts the drawn ones."""
+    """open() makes or opens a store of three grey images, and counts the drawn ones."""
     root, drawn = tmp_path_factory.mktemp('stores'), []
 
     def draw(i):
@@ -98,14 +98,14 @@ def store(tmp_path_factory):
 
     def open_it():
         drawn.clear()
-        pictures = open_store(root, {'count': 3}, draw)
-        assert [int(pictures[i][0].mean()) for i in range(3)] == [0, 50, 100] and pictures[2][1][0] == 2
-        return pictures.folder, len(drawn)
+        images = open_store(root, {'count': 3}, draw)
+        assert [int(images[i][0].mean()) for i in range(3)] == [0, 50, 100] and images[2][1][0] == 2
+        return images.folder, len(drawn)
     return open_it
 
 
 @pytest.mark.parametrize('fault', [fault for fault in SPOIL if fault != 'no permission'])  # it belongs to who made it
-@pytest.mark.parametrize('name', ('pictures.bin', 'ends.npy', 'numbers.npy', 'key.json'))
+@pytest.mark.parametrize('name', ('images.bin', 'ends.npy', 'numbers.npy', 'key.json'))
 def test_damaged_store_is_made_again(name, fault, store, monkeypatch):
     monkeypatch.setattr('data.Synthetic.store.tqdm', lambda rows, **_: rows)
     folder, _ = store()

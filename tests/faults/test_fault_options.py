@@ -136,7 +136,7 @@ OUT_OF_RANGE = {
     'growing text': ('train', ['exclude=[&a [x,x],*a]'], 'settings cannot use names for parts'),
     'batch of one': ('train', ['train_batch_size=1'], 'batch normalisation needs at least two samples'),
     'nested list': ('train', ['exclude=' + '[' * 3000], 'lists are nested too deeply'),
-    'huge picture': ('train', ['input_img_shape=[32768,32768]', 'output_hm_shape=[8,8192,8192]'], 'pixels up to 4096'),
+    'huge image': ('train', ['input_img_shape=[32768,32768]', 'output_hm_shape=[8,8192,8192]'], 'pixels up to 4096'),
     'no snapshot named': ('test', [], 'name a snapshot by --test_epoch N .in .*: none. or by --snapshot FILE'),
     'negative epoch': ('test', ['--test_epoch', '-1'], 'no snapshot_-1.pth.tar in .*epochs there: none'),
     'absent epoch': ('test', ['--test_epoch', '99'], 'no snapshot_99.pth.tar in'),
@@ -145,8 +145,8 @@ OUT_OF_RANGE = {
     'no score': ('demo', [*SCORE, 'nan'], '--detector_threshold is a score from 0 to 1'),
     'port': ('demo', ['--serve', '--port', '70000'], '--port 70000: cannot listen there'),
     'settings doubled': ('train', ['lr=1', 'seed=3', 'lr=2'], '^lr=... is given twice: leave out one of them$'),
-    'absent picture': ('demo', ['--input', '/nowhere/a.jpg', '--bbox', 'full'], '--input /nowhere/a.jpg: no such file'),
-    'page and picture': ('demo', ['--serve', '--input', 'x'], '--input does not go with --serve'),
+    'absent image': ('demo', ['--input', '/nowhere/a.jpg', '--bbox', 'full'], '--input /nowhere/a.jpg: no such file'),
+    'page and image': ('demo', ['--serve', '--input', 'x'], '--input does not go with --serve'),
     'snapshot of no data set': ('export_weights', ['/nowhere/a', 'b'], 'no snapshot /nowhere/a'),
     'unknown data set': ('check_assets', ['3DPW'], 'unknown data set or body model "3DPW"'),
     'settings of a check doubled': ('check_assets', ['PW3D', 'lr=1', 'lr=1'], '^lr=... is given twice: leave out'),
@@ -169,7 +169,7 @@ OUT_OF_RANGE = {
     'numbers in a folder': ('benchmark', [*GPU, '--json', '/'], '--json /: name a file, in a folder that is there'),
     'numbers without a name': ('benchmark', [*GPU, '--json', ''], '--json: it is empty'),
     'weights without a name': ('export_weights', ['a', ''], 'out: it is empty'),
-    'picture without a name': ('plot_log', ['--out', ''], '--out: it is empty'),
+    'image without a name': ('plot_log', ['--out', ''], '--out: it is empty'),
     'no fits': ('check_assets', ['Synthetic', '--fits', '--fit_num', '-1'], '--fit_num -1: must be 1 or more'),
     'fits into a file': ('check_assets', ['Synthetic', '--fits', '--fit_num', '1', f'output_dir={__file__}'],
                          'cannot write .*: choose another place'),
@@ -215,11 +215,11 @@ def scene(tmp_path_factory):
 
 @pytest.mark.parametrize('case', CAMERA)
 def test_numbers_of_the_demo(case, scene, tmp_path, capsys):
-    snapshot, picture = scene
+    snapshot, image = scene
     words, told = CAMERA[case]
-    words = [str(picture) if word == 'photo.jpg' else word for word in words]
+    words = [str(image) if word == 'photo.jpg' else word for word in words]
     boxes = () if '--bbox' in words else ('--bbox', 'full')
-    words = [*GPU, f'output_dir={tmp_path}', '--snapshot', snapshot, '--input', picture, *boxes, *words]
+    words = [*GPU, f'output_dir={tmp_path}', '--snapshot', snapshot, '--input', image, *boxes, *words]
     says(refusal(capsys, demo.main, *words), told)
 
 

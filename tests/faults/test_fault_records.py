@@ -160,7 +160,7 @@ CHANGES = {
                               'freihand_eval_data.json: hand 0 has no cam_param'),
     'hand that cannot be tested': ('FreiHAND', 'test', 'rootnet_output/bbox_root_freihand_output.json',
                                    put(0, 'bbox', value=[900., 900., 5., 5.]),
-                                   'box off the picture|3 of the 4 test pictures can be used'),
+                                   'box off the image|3 of the 4 test images can be used'),
     'gender': ('PW3D', 'test', 'data/3DPW_test.json', put('annotations', 0, 'smpl_param', 'gender', value='x'),
                "SMPL has no 'x' model; there is neutral, male, female"),
 }
@@ -186,8 +186,8 @@ def test_a_change_is_one(tiny_datasets):
         assert repr(content if new is None else new) != repr(before)
 
 
-def test_a_test_of_freihand_that_leaves_pictures_out_ends_at_once(open_set):
-    with pytest.raises(UserError, match='FreiHAND: 3 of the 4 test pictures can be used, .*leave exclude empty'):
+def test_a_test_of_freihand_that_leaves_images_out_ends_at_once(open_set):
+    with pytest.raises(UserError, match='FreiHAND: 3 of the 4 test images can be used, .*leave exclude empty'):
         open_set('FreiHAND', 'test', *HANDS, 'exclude=[00000001.png]')
 
 

@@ -208,7 +208,7 @@ def test_values_of_a_snapshot(snapshot, tmp_path):
     fuzz(check, metas, VALUES, VALUES, st.sampled_from(('meta', 'epoch', 'state')))
 
 
-def test_picture(tmp_path):
+def test_image(tmp_path):
 
     path, image = tmp_path / 'a', np.random.default_rng(0).integers(0, 255, (12, 9, 3), np.uint8)
     good = [cv2.imencode(ending, image)[1].tobytes() for ending in ('.jpg', '.png', '.bmp', '.webp', '.tiff', '.ppm')]
@@ -216,7 +216,7 @@ def test_picture(tmp_path):
     def read(path):
         try:
             assert load_img(str(path)).dtype == np.uint8
-        except (OSError, ValueError) as error:  # the data sets replace such a picture
+        except (OSError, ValueError) as error:  # the data sets replace such an image
             raise UserError(str(error)) from error
 
     def check(data):

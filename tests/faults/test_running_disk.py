@@ -118,11 +118,11 @@ def test_a_result_that_finds_no_room_leaves_the_old_one(tmp_path):
     assert json.loads(path.read_text()) == {'old': 1} and [p.name for p in path.parent.iterdir()] == ['PW3D.json']
 
 
-def test_a_picture_cache_that_finds_no_room(tmp_path):
+def test_a_image_cache_that_finds_no_room(tmp_path):
     def draw(i):
         return np.random.default_rng(i).integers(0, 255, (64, 64, 3), np.uint8), np.zeros(3)
 
-    words = r'cannot keep pictures in .*File too large; free some space, or turn the cache off \(synthetic_cache=f'
+    words = r'cannot keep images in .*File too large; free some space, or turn the cache off \(synthetic_cache=f'
     with file_limit(10_000), pytest.raises(UserError, match=words):
         open_store(tmp_path, {'count': 20}, draw)
     assert not [path for path in tmp_path.iterdir() if path.is_dir()]

@@ -10,7 +10,7 @@ import torch
 from common.errors import UserError
 from common.files import whole
 from common.snapshot import checkpoint
-from data.Synthetic.store import PictureStore, open_store
+from data.Synthetic.store import ImageStore, open_store
 from tests.faults.running_child import read_losses, start, train
 from tests.faults.running_sigkill import campaign
 
@@ -92,7 +92,7 @@ def make_store_and_die(folder, key, at):
     open_store(folder, key, draw_until)
 
 
-def test_a_picture_cache_that_was_not_finished_leaves_nothing_behind(tmp_path):
+def test_a_image_cache_that_was_not_finished_leaves_nothing_behind(tmp_path):
     key = {'count': 4}
     assert start(make_store_and_die, tmp_path, key, 2).end() == -signal.SIGKILL
     assert [path.is_dir() for path in tmp_path.iterdir()].count(True) == 1
@@ -101,22 +101,22 @@ def test_a_picture_cache_that_was_not_finished_leaves_nothing_behind(tmp_path):
     assert [path for path in tmp_path.iterdir() if path.is_dir()] == [store.folder]
 
 
-def test_a_killed_process_that_draws_pictures_is_told(tmp_path):
+def test_a_killed_process_that_draws_images_is_told(tmp_path):
     def draw_until(i):
         if i == 2:
             os.kill(os.getpid(), signal.SIGKILL)
         return draw(i)
 
-    with pytest.raises(UserError, match='a process that draws pictures was killed, .*: lower num_thread, and start'):
+    with pytest.raises(UserError, match='a process that draws images was killed, .*: lower num_thread, and start'):
         open_store(tmp_path, {'count': 4}, draw_until, processes=1)
     assert not [path for path in tmp_path.iterdir() if path.is_dir()]
 
 
 @pytest.mark.parametrize('fault', ['cut short', 'emptied', 'garbage', 'deleted'])
-def test_a_picture_cache_that_changes_in_use(tmp_path, fault):
+def test_a_image_cache_that_changes_in_use(tmp_path, fault):
     store = open_store(tmp_path, {'count': 4}, draw)
-    assert isinstance(store, PictureStore)
-    path = store.folder / 'pictures.bin'
+    assert isinstance(store, ImageStore)
+    path = store.folder / 'images.bin'
     size = path.stat().st_size
     if fault == 'deleted':
         path.unlink()
@@ -127,5 +127,5 @@ def test_a_picture_cache_that_changes_in_use(tmp_path, fault):
             file.write(bytes(size))
         else:
             file.truncate(size // 2 if fault == 'cut short' else 0)
-    with pytest.raises(ValueError, match='picture 3 of .* is damaged: delete the folder, it is made again'):
+    with pytest.raises(ValueError, match='image 3 of .* is damaged: delete the folder, it is made again'):
         store[3]

@@ -107,7 +107,7 @@ def test_one_process_of_two_loses_its_loader(tmp_path):
 
 
 @pytest.mark.parametrize('fault', ['deleted', 'emptied', 'cut short', 'replaced by a web page'])
-def test_a_picture_that_changes_while_it_is_in_use(open_set, tiny_datasets, tmp_path, fault):
+def test_a_image_that_changes_while_it_is_in_use(open_set, tiny_datasets, tmp_path, fault):
     copy_set(tiny_datasets, tmp_path, 'Human36M')
     data = open_set('Human36M', 'train', data_dir=tmp_path)
     batches = TrainBatches(len(data), 2, seed=0)

@@ -97,14 +97,14 @@ def test_damaged_files(check, data_dir):
     assert 'get it again' in printed and 'its shape is (19, 6890), expected (17, 6890)' in printed
 
 
-def test_absent_and_unreadable_pictures(check, data_dir):
-    pictures = sorted((data_dir / 'FreiHAND/data/training/rgb').iterdir())
-    for path in pictures[1:3]:
+def test_absent_and_unreadable_images(check, data_dir):
+    images = sorted((data_dir / 'FreiHAND/data/training/rgb').iterdir())
+    for path in images[1:3]:
         path.unlink()
-    next((data_dir / 'FreiHAND/data/evaluation/rgb').iterdir()).write_bytes(b'no picture')
+    next((data_dir / 'FreiHAND/data/evaluation/rgb').iterdir()).write_bytes(b'no image')
     code, printed = check(data_dir, 'FreiHAND')
     assert code == 1
-    assert f'2 of 4 images are absent, the first: {pictures[1]}' in printed
+    assert f'2 of 4 images are absent, the first: {images[1]}' in printed
     assert 'unreadable' in printed
     cv2.imwrite(str(next((data_dir / 'FreiHAND/data/evaluation/rgb').iterdir())), np.zeros((60, 50, 3), np.uint8))
     assert 'is 50 x 60 pixels large, the annotations say 112 x 112' in check(data_dir, 'FreiHAND')[1]
@@ -162,9 +162,9 @@ def load_and_prepare_evaluation(name, split, cfg):
 def test_layouts_of_other_files():
     assert Coco().first_problem([]) == 'the file is no dictionary'
     assert Coco().first_problem(dict(images=[], annotations=[])) == 'the file has no annotations'
-    picture = dict(id=3, file_name='a.jpg', width=10, height=10)
+    image = dict(id=3, file_name='a.jpg', width=10, height=10)
     person = dict(id=5, image_id=4, bbox=[0, 0, 5, 5])
-    assert 'annotation 5: image_id 4' in Coco().first_problem(dict(images=[picture], annotations=[person]))
+    assert 'annotation 5: image_id 4' in Coco().first_problem(dict(images=[image], annotations=[person]))
     assert 'no dictionary' in Keyed(('subject', 'frame'), (3,)).first_problem({'1': [1, 2, 3]})
     assert Listed('image_id', dict(bbox=(4,))).first_problem({}) == 'the file is no list'
     assert Arrays((2,)).first_problem([[1, 2], [3, 'a']]) == 'element 1 is no array of numbers'

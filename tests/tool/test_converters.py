@@ -109,7 +109,7 @@ def test_3dpw_loader_reads_it(converted_3dpw, model_dir):
         assert np.abs(joints - annotation['joint_cam']).max() < 1e-4
 
 
-def test_3dpw_takes_the_size_of_the_pictures_that_are_there(tmp_path, model_dir):
+def test_3dpw_takes_the_size_of_the_images_that_are_there(tmp_path, model_dir):
     write_python2_pickle(tmp_path / 'sequenceFiles/test/a.pkl', sequence_3dpw(np.random.default_rng(1)))
     (tmp_path / 'imageFiles/walk_00').mkdir(parents=True)
     cv2.imwrite(str(tmp_path / 'imageFiles/walk_00/image_00000.jpg'), np.zeros((250, 200, 3), np.uint8))

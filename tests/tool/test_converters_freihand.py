@@ -50,7 +50,7 @@ def test_freihand_round_trip(tmp_path, model_dir, complete_poses):
         assert np.allclose(hand_data['joint_3d'], joints[i], atol=1e-6)
         camera = hand_data['cam_param']
         assert camera == dict(focal=[480., 470.], princpt=[112., 110.])
-    assert [image['db_idx'] for image in coco['images']] == [0, 1, 2] * 4  # four pictures of each hand
+    assert [image['db_idx'] for image in coco['images']] == [0, 1, 2] * 4  # four images of each hand
     assert coco['images'][7]['file_name'] == 'training/rgb/00000007.jpg'
     assert np.allclose(coco['annotations'][7]['bbox'], pixel_box(surfaces[1], **BOX), atol=.01)
     dataset = load_converted('FreiHAND', 'train', tmp_path, model_dir)

@@ -1,4 +1,4 @@
-"""The SURREAL converter: its bodies stand where the clip's joints are, in plain and in mirrored pictures."""
+"""The SURREAL converter: its bodies stand where the clip's joints are, in plain and in mirrored images."""
 import cv2
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def model_dir(tmp_path_factory):
 
 
 def write_clip(folder, body, mirrored, rng, frames=4):
-    """A clip whose camera is the published one (mirrored pictures) or its mirror image; joints in camera space."""
+    """A clip whose camera is the published one (mirrored images) or its mirror image; joints in camera space."""
     place = np.array([6., -1., .3])
     heading = Rotation.from_euler('x', 90, degrees=True) * Rotation.from_euler('z', 40, degrees=True)
     pose, shape = rng.normal(size=(frames, 72)) * .25, rng.normal(size=10)
@@ -49,13 +49,13 @@ def test_surreal_round_trip(tmp_path, model_dir, mirrored):
     for image, annotation in zip(content['images'], content['annotations'], strict=True):
         vertices, joints = run_fit(body, annotation['smpl_param'])
         expected = camera[image['frame_idx']]
-        # in a mirrored picture the left hip is seen as a right one, and the body is only nearly symmetric
+        # in a mirrored image the left hip is seen as a right one, and the body is only nearly symmetric
         expected = expected[SMPL.flip_order()[:24]] if mirrored else expected
         assert np.linalg.norm(joints - expected, axis=1).mean() < (.01 if mirrored else 1e-4)
         assert np.allclose(annotation['bbox'], pixel_box(vertices, 600, [160, 120], 320, 240), atol=.05)
         assert annotation['smpl_param']['gender'] == 'male'
-        picture = cv2.imread(str(tmp_path / 'SURREAL/data/imageFiles' / image['sequence'] / image['file_name']))
-        assert abs(picture.mean() - 40 * image['frame_idx']) < 4
+        seen = cv2.imread(str(tmp_path / 'SURREAL/data/imageFiles' / image['sequence'] / image['file_name']))
+        assert abs(seen.mean() - 40 * image['frame_idx']) < 4
     dataset = load_converted('SURREAL', 'train', tmp_path, model_dir)
     inputs, targets, meta_info = dataset.get_item(1, None)
     assert inputs['img'].max() > .2 and meta_info['is_valid_fit'] == 1 and meta_info['fit_mesh_trunc'].mean() > .9

@@ -9,7 +9,7 @@ import torch
 
 from common.human_model import get_human_model
 from main.demo import main as demo
-from tests.demo_tools import write_picture, write_snapshot, write_video
+from tests.demo_tools import write_image, write_snapshot, write_video
 from tests.export_tools import FROM_CAMERA
 from tests.faults.commands import refusal, says
 from tests.gltf_reader import Gltf
@@ -29,7 +29,7 @@ def run_demo(folder: Path, *words: str, hand: bool = False) -> Path:
 def image_result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The result of an image of two people."""
     folder = tmp_path_factory.mktemp('image')
-    photo = write_picture(folder / 'photo.png')
+    photo = write_image(folder / 'photo.png')
     out = run_demo(folder, '--input', str(photo), '--bbox', '10', '10', '80', '200', '--bbox', '90', '20', '80', '200')
     return out / 'photo' / 'result.npz'
 
@@ -46,7 +46,7 @@ def test_people_of_an_image(image_result: Path, tmp_path: Path, capsys: pytest.C
 
 
 def test_a_left_hand(tmp_path: Path) -> None:
-    photo = write_picture(tmp_path / 'photo.png')
+    photo = write_image(tmp_path / 'photo.png')
     out = run_demo(tmp_path, '--input', str(photo), '--bbox', '10', '10', '80', '200', '--left', hand=True)
     result = out / 'photo' / 'result.npz'
     main([str(result)])
@@ -97,7 +97,7 @@ def test_what_is_wrong_with_a_file_is_said_in_one_line(image_result: Path, tmp_p
 
 
 def test_a_result_of_the_lixel_stage_has_no_pose(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    photo = write_picture(tmp_path / 'photo.png')
+    photo = write_image(tmp_path / 'photo.png')
     out = run_demo(tmp_path, '--input', str(photo), '--bbox', '10', '10', '80', '200', '--stage', 'lixel')
     says(refusal(capsys, main, out / 'photo' / 'result.npz'), 'no pose', 'lixel stage', 'param stage')
 

@@ -27,7 +27,7 @@ def test_factorised_pose2feat_is_the_convolution_of_the_volume(hm_shape):
     torch.manual_seed(0)
     layer = Pose2Feat(5, hm_shape, sigma=1.3, channels=7).double()
     img_feat = torch.randn(3, 7, *hm_shape[1:], dtype=torch.float64, requires_grad=True)
-    coord = torch.rand(3, 5, 3, dtype=torch.float64) * 12 - 2  # some joints outside the picture
+    coord = torch.rand(3, 5, 3, dtype=torch.float64) * 12 - 2  # some joints outside the image
     results = []
     for run in (layer, lambda *args: volume_pose2feat(layer, *args)):
         layer.zero_grad()

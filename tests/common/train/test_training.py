@@ -178,7 +178,7 @@ def test_none_of_the_snapshots_can_be_read(tmp_path, capsys):
 
 
 def test_what_fails_at_once_fails_before_the_data_are_opened(tmp_path, monkeypatch):
-    """Opening them may take minutes: pictures that are drawn, annotations of gigabytes."""
+    """Opening them may take minutes: images that are drawn, annotations of gigabytes."""
     train(tmp_path, 'end_epoch=1')
     monkeypatch.setattr(base, 'build_dataset', lambda *_: pytest.fail('the data are opened'))
     with pytest.raises(UserError, match='the ImageNet weights in .*nowhere.pth cannot be loaded: it cannot be read'):

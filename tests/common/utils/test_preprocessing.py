@@ -6,7 +6,7 @@ import pytest
 from common.errors import UserError
 from common.utils import preprocessing
 from common.utils.preprocessing import AugParams, crop_image, process_bbox
-from tests.data_tools import dot_position, picture_with_dot
+from tests.data_tools import dot_position, image_with_dot
 
 SHAPE = (256, 256)
 
@@ -56,12 +56,12 @@ def test_augmentation_stays_within_its_ranges_and_has_its_rates():
 
 
 @pytest.mark.parametrize('seed', range(6))
-def test_crop_moves_picture_and_points_together(seed):
+def test_crop_moves_image_and_points_together(seed):
     rng = np.random.default_rng(seed)
     shape, bbox = (rng.integers(200, 400), rng.integers(200, 400)), np.array([30.3, 40.7, 150, 150])
     pixel = np.array([100., 110.]) + rng.uniform(-25, 25, 2)
     aug = AugParams(rng.uniform(.8, 1.25), rng.uniform(-60, 60), (1, 1, 1), bool(seed % 2))
-    patch, img2bb, bb2img = crop_image(picture_with_dot(shape, pixel), bbox, aug, SHAPE)
+    patch, img2bb, bb2img = crop_image(image_with_dot(shape, pixel), bbox, aug, SHAPE)
     seen = np.array([shape[1] - 1 - pixel[0], pixel[1]]) if aug.flip else pixel
     in_patch = img2bb @ [*seen, 1]
     np.testing.assert_allclose(dot_position(patch), in_patch, atol=.1)
@@ -79,7 +79,7 @@ def test_crop_of_a_flipped_mirror_image_is_the_crop():
         assert np.abs(plain - twice).max() < 2 / 255
 
 
-def test_crop_beyond_the_picture_is_black_and_colours_are_clipped():
+def test_crop_beyond_the_image_is_black_and_colours_are_clipped():
     img = np.full((1000, 1000, 3), (100, 200, 250), np.uint8)
     patch, *_ = crop_image(img, np.array([-300., 84, 607, 607]), AugParams(color=(1.2, 1.2, 1.2)), SHAPE)
     assert patch.shape == (3, 256, 256) and patch.dtype == np.float32
@@ -89,12 +89,12 @@ def test_crop_beyond_the_picture_is_black_and_colours_are_clipped():
     assert patch.shape == (3, 128, 64)
 
 
-def test_pictures_are_rgb_without_exif_rotation_and_errors_name_the_path(tmp_path):
+def test_images_are_rgb_without_exif_rotation_and_errors_name_the_path(tmp_path):
     img = np.zeros((8, 12, 3), np.uint8)
     img[..., 0] = 200
     cv2.imwrite(str(tmp_path / 'a.png'), img[..., ::-1])
     np.testing.assert_array_equal(preprocessing.load_img(str(tmp_path / 'a.png')), img)
-    (tmp_path / 'broken.jpg').write_bytes(b'no picture')
+    (tmp_path / 'broken.jpg').write_bytes(b'no image')
     with pytest.raises(ValueError, match='broken.jpg'):
         preprocessing.load_img(str(tmp_path / 'broken.jpg'))
     with pytest.raises(FileNotFoundError, match='absent.jpg'):

@@ -61,7 +61,7 @@ def test_supersampling_gives_the_covered_area(body):
     assert abs(fine.sum() - coarse.sum()) / fine.sum() < .01
 
 
-def test_box_cut_by_the_border_equals_the_full_picture(body):
+def test_box_cut_by_the_border_equals_the_full_image(body):
     vertices, faces, colors = body
     whole = render.rasterise(vertices, faces, colors, (300., 300.), (100., 120.), (240, 200))[0]
     part = render.rasterise(vertices, faces, colors, (300., 300.), (40., 50.), (100, 90))[0]

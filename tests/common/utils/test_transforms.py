@@ -61,7 +61,7 @@ def test_body_of_the_mirrored_pose_is_the_mirrored_body(body):
     np.testing.assert_array_equal(transforms.flip_pose(flipped, ORDER), pose)
 
 
-def test_flipped_fit_is_seen_in_the_mirrored_picture(body):
+def test_flipped_fit_is_seen_in_the_mirrored_image(body):
     """With the principal point in the middle, each vertex is where its mirror image is."""
     model, mirrored_vertex = body
     rng = np.random.default_rng(3)

@@ -1,4 +1,4 @@
-"""Drawing: what is drawn where, huge pictures, OBJ text."""
+"""Drawing: what is drawn where, huge images, OBJ text."""
 import numpy as np
 
 from common.human_model import get_human_model
@@ -21,7 +21,7 @@ def test_nearer_mesh_hides_the_farther():
         out = vis.draw_meshes(img, [meshes[i] for i in order], FACES, (80, 80), (49.5, 49.5),
                               [colors[i] for i in order], alpha=1.)
         assert out[50, 50].argmax() == 0 and out[50, 26].argmax() == 1 and out[50, 10].max() == 0
-    assert img.max() == 0  # the picture itself is left alone
+    assert img.max() == 0  # the image itself is left alone
 
 
 def test_strips_join_without_a_seam(monkeypatch):
