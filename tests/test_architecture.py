@@ -10,16 +10,16 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 OWN = ('common', 'data', 'main', 'tool', 'tests')
 DISTRIBUTIONS = {'cv2': 'opencv-python-headless', 'yaml': 'pyyaml'}
-OPTIONAL = {'pynvml', 'matplotlib', 'fontTools'}  # asked for by `optional_import`, or within a tool that says so
+OPTIONAL = {'pynvml', 'matplotlib', 'fontTools', 'pygltflib', 'onnx', 'onnxscript', 'onnxruntime'}  # asked for by `optional_import`, or within a tool that says so
 SET_FOLDERS = {path.parent.name for path in (ROOT / 'data').glob('*/*.py') if path.stem == path.parent.name}
 # From the bottom to the top: a part imports those of its own level and below.
 LEVELS = {
     'common': (
-        {'errors', 'arguments', 'files', 'utils'},
+        {'', 'errors', 'arguments', 'files', 'utils'},
         {'metrics', 'human_model', 'nets'},
-        {'devices', 'snapshot'},
+        {'devices', 'snapshot', 'export'},
         {'train'},
-        {'demo', 'base', ''}),
+        {'demo', 'base'}),
     'data': (
         {'sample', 'joint_set', 'codec', 'files', 'records'},
         {'rootnet', 'target', 'dataset'},
@@ -128,8 +128,8 @@ def required_packages():
 
 def test_every_package_required_is_used():
     used = set()
-    for path in SOURCES:
-        for module, _ in imports(path):
+    for found in IMPORTS.values():
+        for module in found:
             top = module.split('.')[0]
             used.add(DISTRIBUTIONS.get(top, top))
     assert required_packages() <= used

@@ -26,9 +26,9 @@ def test_settings(fault, tmp_path, capsys):
     path.write_text('trainset_3d: [Synthetic, MuCo]\n')
     with spoiled(path, fault):
         message = refusal(capsys, train.main, '--cfg', path)
-    says(message, str(path), {'missing': 'neither a preset .body, hand, nano. nor an existing YAML file',
+    says(message, str(path), {'missing': 'neither a preset .body, hand, nano, nano_hand. nor an existing YAML file',
                               'folder': 'cannot be read .Is a directory.', 'empty': 'it is empty',
-                              'no permission': 'cannot be read .Permission denied.: see to its permissions'}.get(
+                              'no permission': 'cannot be read .Permission denied.: check its permissions'}.get(
                                   fault, 'is not a YAML file of settings .*main/configs has examples'))
     assert len(message) < 500  # no list of all settings
 

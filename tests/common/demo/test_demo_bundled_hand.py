@@ -4,12 +4,13 @@ import json
 import numpy as np
 import pytest
 
-from common.demo.people import choose_camera, place
+from common.demo.people.placer import choose_camera, place
 from common.metrics import aligned_errors, root_aligned_errors
 from common.utils.render import rasterise
 from data.Synthetic.generator import Generator
 from main.config import cfg
-from main.demo import HAND_SAMPLES, HAND_SNAPSHOT, load_predictor, main
+from main.demo import HAND_SAMPLES, HAND_SNAPSHOT, main
+from main.predictor import load_predictor
 from tests.synthetic_tools import mesh_of
 
 COUNT = 24
@@ -23,7 +24,7 @@ PA_MPJPE = 7.  # it has 6.4
 def hands():
     """For some samples of the test split: the Rendering, its true mesh (V, 3) in metres, the Prediction."""
     cfg.load('nano_hand')
-    predictor = load_predictor(HAND_SNAPSHOT, None, False)
+    predictor = load_predictor(cfg, HAND_SNAPSHOT)
     draw = Generator(predictor.human_model, 256, cfg.synthetic_max_heading, cfg.synthetic_occlusion)
     found = []
     for i in range(COUNT):
@@ -48,8 +49,8 @@ def test_meshes_cover_the_hands(hands, kind):
     for drawn, mesh, prediction in hands[0]:
         size = drawn.img.shape[:2]
         truth = silhouette(mesh, hands[1].face, drawn.focal, drawn.princpt, size)
-        camera = choose_camera([prediction], size, BOX_SIZE)
-        placed = getattr(place(prediction, camera, BOX_SIZE), f'{kind}_cam')
+        camera = choose_camera([prediction], size)
+        placed = place(prediction, camera, BOX_SIZE).meshes[kind]
         seen = silhouette(placed, hands[1].face, camera.focal, camera.princpt, size)
         scores.append((seen & truth).sum() / (seen | truth).sum())
     assert np.mean(scores) >= COVERED, np.round(scores, 2)
