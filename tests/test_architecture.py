@@ -10,7 +10,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 OWN = ('common', 'data', 'main', 'tool', 'tests')
 DISTRIBUTIONS = {'cv2': 'opencv-python-headless', 'yaml': 'pyyaml'}
-OPTIONAL = {'pynvml', 'matplotlib', 'fontTools', 'pygltflib', 'onnx', 'onnxscript', 'onnxruntime'}  # asked for by `optional_import`, or within a tool that says so
+# Asked for by `optional_import`, or within a tool that says so.
+OPTIONAL = {'pynvml', 'matplotlib', 'fontTools', 'pygltflib', 'onnx', 'onnxscript', 'onnxruntime'}
 SET_FOLDERS = {path.parent.name for path in (ROOT / 'data').glob('*/*.py') if path.stem == path.parent.name}
 # From the bottom to the top: a part imports those of its own level and below.
 LEVELS = {

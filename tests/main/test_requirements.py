@@ -1,5 +1,6 @@
 """requirements.sh: which packages it hands to pip. pip itself is not run."""
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -42,3 +43,13 @@ def test_what_is_there_and_new_enough_stays(tmp_path, versions, installed):
 def test_the_packages_of_the_tests_are_an_extra(tmp_path):
     words = handed_to_pip(tmp_path, {'torch': '2.14.1', 'torchvision': '0.29.1', 'cv2': '5.0.0'}, ['test'])
     assert {'numpy>=2.0', 'pytest>=8', 'hypothesis'} <= set(words) and '-r' not in ' '.join(words)
+
+
+def test_the_extra_of_pyproject_is_what_requirements_sh_installs():
+    tomllib = pytest.importorskip('tomllib')
+    extras = tomllib.loads((ROOT / 'pyproject.toml').read_text())['project']['optional-dependencies']
+    included = re.findall(r'\w+', re.search(r'i2l-meshnet\[(.*)\]', ' '.join(extras['test']))[1])
+    packages = {name for name in extras['test'] if not name.startswith('i2l-meshnet')}
+    for extra in included:
+        packages |= set(extras[extra])
+    assert packages == set((ROOT / 'requirements-test.txt').read_text().split())
