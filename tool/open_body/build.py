@@ -48,7 +48,7 @@ def main():
     parser.add_argument('--write', action='store_true', help='replace the shipped files')
     args = parser.parse_args()
     same = True
-    for name, built in (('open_body', add_joints(build_body())), ('open_hand', build_hand())):
+    for name, built in (('open_body', add_joints(*build_body())), ('open_hand', build_hand())):
         if args.write:
             path = FOLDER / f'{name}.npz'
             np.savez_compressed(path, **built)

@@ -13,7 +13,7 @@ class Source:
     """One of anny's models at rest.
 
     labels: its bones. faces (F, 3). bone_weights (V, bones), rows sum to one. phenotypes, changes: the names of its
-    shape parameters, in two kinds: 0..1 with .5 as the mean, and 0..1 with 0 as the mean.
+    shape parameters, in two kinds: 0..1 with .5 as the mean, and -1..1 with 0 as the mean.
     """
     def __init__(self, changes=(), **options):
         """changes: names of local changes to be used. options: of anny.Anny, such as rig and topology."""
