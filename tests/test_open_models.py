@@ -64,7 +64,7 @@ def test_shapes_of_the_open_body_differ():
     assert model.shapedirs.norm(dim=1).amax(0)[:6].min() >= .005
     shapes = torch.zeros(20, 10)
     shapes[:10, 0] = torch.linspace(-2.5, 2.5, 10)
-    shapes[10:, 3] = torch.linspace(-2.5, 2.5, 10)
+    shapes[10:, 4] = torch.linspace(-2.5, 2.5, 10)
     vertices, _ = model(torch.zeros(20, 72), shapes)
     heights = np.ptp(vertices[:10, :, 1].numpy(), axis=1)
     assert heights[0] <= 1.5 and heights[-1] >= 1.95 and (np.diff(heights) > .03).all()

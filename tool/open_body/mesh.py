@@ -74,17 +74,17 @@ def principal_components(examples: np.ndarray, count: int = 10) -> tuple[np.ndar
     """Shape space of example meshes, as SMPL has it.
 
     Args:
-        examples: (N, V, 3) vertices in metres, y up.
+        examples: (N, V, 3) vertices in metres.
         count: number of components.
     Returns:
         Their mean (V, 3) and components (V, 3, count), orthogonal, the largest first, each as large as one standard
-        deviation of the examples: shapes are `mean + components @ betas` with betas of unit variance. Its sign is the
-        one that makes a person taller.
+        deviation of the examples: shapes are `mean + components @ betas` with betas of unit variance. Positive ones
+        move the vertices away from the origin on the whole: taller, stouter.
     """
     mean = examples.mean(axis=0)
     _, sizes, directions = np.linalg.svd((examples - mean).reshape(len(examples), -1), full_matrices=False)
     components = directions[:count] * sizes[:count, None] / np.sqrt(len(examples))
     components = components.reshape(count, *mean.shape)
-    growth = components[:, mean[:, 1].argmax(), 1] - components[:, mean[:, 1].argmin(), 1]
+    growth = (components * mean).sum(axis=(1, 2))
     components *= np.where(growth < 0, -1, 1)[:, None, None]
     return mean, np.moveaxis(components, 0, -1)

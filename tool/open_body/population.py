@@ -17,9 +17,9 @@ LENGTHS = {'arm': {'measure-upperarm-length-incr': .4, 'measure-lowerarm-length-
            'leg': {'measure-upperleg-height-incr': .3, 'measure-lowerleg-height-incr': .3},
            'trunk': {'measure-napetowaist-dist-incr': .2},
            'shoulders': {'measure-shoulder-dist-incr': .6}}
-GIRTHS = {'measure-waist-circ-incr': .9, 'measure-hips-circ-incr': .6, 'measure-bust-circ-incr': .6,
-          'measure-underbust-circ-incr': .6, 'measure-thigh-circ-incr': .4, 'measure-upperarm-circ-incr': .3,
-          'measure-calf-circ-incr': .3, 'measure-neck-circ-incr': .3}
+GIRTHS = {'measure-waist-circ-incr': .3, 'measure-hips-circ-incr': .4, 'measure-bust-circ-incr': .3,
+          'measure-underbust-circ-incr': .25, 'measure-thigh-circ-incr': .3, 'measure-upperarm-circ-incr': .25,
+          'measure-calf-circ-incr': .25, 'measure-neck-circ-incr': .2}
 CHANGES = tuple(name for table in (*LENGTHS.values(), GIRTHS) for name in table)
 NOISE = .3            # of a single length or girth, as a share of its standard deviation
 
