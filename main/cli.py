@@ -11,7 +11,8 @@ def make_parser(doc):
     """An argument parser with the common flags; `doc` is the program's docstring."""
     parser = Parser(doc)
     parser.add_argument('--gpu', metavar='IDS', help='0, 0,2, 0-3 or cpu (default: GPU 0, or the CPU without one)')
-    parser.add_argument('--cfg', default='body', metavar='NAME', help='body (default), hand, nano, or a YAML file')
+    parser.add_argument('--cfg', default='body', metavar='NAME',
+                        help='body (default), hand, nano, nano_hand, or a YAML file')
     parser.add_argument('--stage', choices=('lixel', 'param'), help='default: lixel to train, else the snapshot\'s')
     parser.add_argument('--snapshot', metavar='FILE', type=not_empty, help='a snapshot by its path')
     parser.add_argument('options', nargs='*', metavar='key=value', help='settings of main/config.py')

@@ -152,9 +152,9 @@ class Config:
         self.update(read_words(items))
 
     def load(self, name):
-        """Start again from the defaults, then apply a preset ('body', 'hand', 'nano') or a YAML file's values."""
+        """Start again from the defaults, then apply a preset (see PRESETS) or a YAML file's values."""
         if not name:
-            raise UserError('--cfg is empty: name a preset (body, hand, nano) or a YAML file')
+            raise UserError('--cfg is empty: name a preset (body, hand, nano, nano_hand) or a YAML file')
         path = PRESETS / f'{name}.yaml'
         if not path.is_file():
             path = Path(name)

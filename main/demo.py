@@ -1,6 +1,7 @@
 """Meshes and numbers for the people in your pictures.
 
     python main/demo.py                                              # the bundled pictures, model and body
+    python main/demo.py --cfg nano_hand                              # the same for hands
     python main/demo.py --input photo.jpg --bbox 120 40 210 480      # x y width height in pixels; may be repeated
     python main/demo.py --input photos/ --detect                     # a folder (or a video), people found by a detector
     python main/demo.py --serve                                      # a web page on this computer to draw the boxes on
@@ -39,6 +40,8 @@ from main.model import get_model
 
 SNAPSHOT = ROOT / 'main' / 'embedded' / 'nano.pth.tar'
 SAMPLES = ROOT / 'data' / 'Synthetic' / 'samples'
+HAND_SNAPSHOT = ROOT / 'main' / 'embedded' / 'nano_hand.pth.tar'
+HAND_SAMPLES = ROOT / 'data' / 'Synthetic' / 'hand_samples'
 
 
 def main(argv=None):
@@ -48,11 +51,12 @@ def main(argv=None):
     boxes = options.box_texts(args)
     options.check_options(args)
     configure(args)
+    own_snapshot, samples = (HAND_SNAPSHOT, HAND_SAMPLES) if cfg.is_hand else (SNAPSHOT, SAMPLES)
     bundled = args.input is None
-    inputs = [] if args.serve else find_inputs(SAMPLES if bundled else args.input)
-    box_file = SAMPLES / 'samples.json' if bundled else args.bbox_file
+    inputs = [] if args.serve else find_inputs(samples if bundled else args.input)
+    box_file = samples / 'samples.json' if bundled else args.bbox_file
     table = read_box_file(box_file) if box_file else None  # fails sooner than the network
-    path = chosen_snapshot(args) if args.snapshot or args.test_epoch is not None else SNAPSHOT
+    path = chosen_snapshot(args) if args.snapshot or args.test_epoch is not None else own_snapshot
     predictor = load_predictor(path, args.stage, args.left)
     settings = run.Settings(
         output=Path(args.output) if args.output else Path(cfg.output_dir) / 'demo', snapshot=str(Path(path).resolve()),

@@ -86,6 +86,8 @@ def test_presets_and_files(tmp_path):
     config.check()
     config.load('nano')
     assert config.human_model == 'open_body' and config.input_img_shape == (128, 128)
+    config.load('nano_hand')
+    assert config.human_model == 'open_hand' and config.bbox_3d_size == 0.3
     own = tmp_path / 'own.yaml'
     own.write_text('lr: 0.5\nend_epoch: 3\n')
     config.load(str(own))

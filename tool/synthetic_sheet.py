@@ -89,7 +89,7 @@ def main(argv=None):
         raise UserError('--rows, --columns and --size are at least 1; --first, --seed and --samples not negative')
     human_model = get_human_model('open_hand' if args.hand else 'open_body')
     if args.samples:
-        write_samples(Generator(human_model, **SCENE), args.out, args.samples, args.seed)
+        write_samples(Generator(human_model, max_heading=args.max_heading, **SCENE), args.out, args.samples, args.seed)
     else:
         generator = Generator(human_model, args.size, args.max_heading, args.occlusion)
         write(args.out, sheet(generator, args))

@@ -42,8 +42,8 @@ class Synthetic(MeshDataset):
         store = None
         if cfg.synthetic_cache:
             root = cfg.synthetic_cache if isinstance(cfg.synthetic_cache, str) else Path(cfg.output_dir) / 'cache'
-            key = dict(settings, version=draw.generator.version, body=fingerprint(self.human_model), split=self.split, seed=cfg.seed,
-                       count=count)
+            key = dict(settings, version=draw.generator.version, body=fingerprint(self.human_model),
+                       split=self.split, seed=cfg.seed, count=count)
             store = open_store(root, key, draw, cfg.num_thread, f'{count} {self.split} pictures of Synthetic')
         return SampleSequence(draw, store, count, cfg.input_img_shape, remember=not self.training)
 

@@ -6,10 +6,11 @@ import numpy as np
 from data.Synthetic.pose import clipped_normal, rotation_about, unit
 from data.Synthetic.wardrobe import clothing_color
 
-ARM_LENGTH = .25      # metres that are drawn of the forearm
-SLEEVE, HELD = .4, .25  # shares of the hands with a wide sleeve, and with something in the palm
-TOWARDS_CAMERA = -.4  # the forearm comes no nearer: it would hide the hand (z of its direction)
-SIDES = 14            # of the objects' rings of vertices
+ARM_LENGTH = .25  # metres that are drawn of the forearm
+SLEEVE = .4  # share of the hands with a wide sleeve
+HELD = .25  # share of the hands with something in the palm
+TOWARDS_CAMERA = -.4  # a forearm whose direction has a smaller z is turned aside: it would hide the hand
+SIDES = 14  # vertices in each ring of a held object
 Mesh = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
