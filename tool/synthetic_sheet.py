@@ -2,6 +2,7 @@
 
     python tool/synthetic_sheet.py sheet.png                    # 8 x 6 training pictures; --hand, --joints, --first 48
     python tool/synthetic_sheet.py data/Synthetic/samples --samples 22 15 3     # the demo's pictures, with their boxes
+    python tool/synthetic_sheet.py data/Synthetic/hand_samples --hand --max_heading 180 --samples 22 4 25
 
 The demo's pictures come from a split of their own ('gallery'): no training, validation or test has seen them.
 """
