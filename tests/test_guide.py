@@ -220,7 +220,7 @@ def test_slurm_script(adapt, tmp_path):
 def test_the_readme_starts_one_machine_two_and_slurm():
     text = re.sub(r'"\$\(.*?\):', '"first:', (ROOT / 'README.md').read_text(encoding='utf-8'))  # what bash puts there
     starts = [words for block in re.findall(r'^```\n(.*?)^```', text, re.S | re.M) for words in commands(block)
-              if 'torchrun' in words]
+              if 'torchrun' in words and 'cpu' not in words]  # the recipe of the hand network runs on CPUs
     parsed = [parse_torchrun(words[words.index('torchrun') + 1:]) for words in starts]
     kinds = [(words[0], launch.nnodes, launch.nproc_per_node) for words, launch in zip(starts, parsed, strict=True)]
     assert kinds == [('torchrun', '1:1', '4'), ('torchrun', '2', '4'),
