@@ -51,7 +51,11 @@ def main(argv=None):
     boxes = options.box_texts(args)
     options.check_options(args)
     configure(args)
-    own_snapshot, samples = (HAND_SNAPSHOT, HAND_SAMPLES) if cfg.is_hand else (SNAPSHOT, SAMPLES)
+    own_snapshot = SNAPSHOT
+    samples = SAMPLES
+    if cfg.is_hand:
+        own_snapshot = HAND_SNAPSHOT
+        samples = HAND_SAMPLES
     bundled = args.input is None
     inputs = [] if args.serve else find_inputs(samples if bundled else args.input)
     box_file = samples / 'samples.json' if bundled else args.bbox_file

@@ -57,7 +57,8 @@ def test_meshes_cover_the_hands(hands, kind):
 
 def test_joints_are_where_the_readme_says(hands):
     found, human_model = hands
-    regressor, root = human_model.joint_regressor.numpy(), human_model.root_joint_idx
+    regressor = human_model.joint_regressor.numpy()
+    root = human_model.root_joint_idx
     predicted = []
     for drawn, _, prediction in found:
         depth = prediction.mesh_img[:, 2:] + drawn.joints[root, 2]

@@ -74,19 +74,19 @@ def test_the_forearm_goes_on_from_the_wrist(hand, generator, index):
 
 
 def test_held_objects_and_sleeves_are_drawn_but_not_learnt(hand, generator, monkeypatch):
-    bare, full = 0., 1.1
     images = {}
-    for share in (bare, full):
+    for share in (0., 1.1):
         monkeypatch.setattr(hand_props, 'HELD', share)
         monkeypatch.setattr(hand_props, 'SLEEVE', share)
         images[share] = [generator('test', i, 0) for i in range(4)]
-    for without, with_props in zip(images[bare], images[full], strict=True):
+    for without, with_props in zip(images[0.], images[1.1], strict=True):
         np.testing.assert_array_equal(without.numbers(), with_props.numbers())
         assert np.abs(without.img.astype(int) - with_props.img).max(2).mean() > 1
         vertices, joints = mesh_of(hand, with_props)
         np.testing.assert_allclose(joints, with_props.joints, atol=1e-5)
         pixels = vertices[:, :2] / vertices[:, 2:] * with_props.focal + with_props.princpt
-        low, high = pixels.min(0), pixels.max(0)
+        low = pixels.min(0)
+        high = pixels.max(0)
         center = with_props.bbox[:2] + with_props.bbox[2:] / 2
         np.testing.assert_allclose(center, (low + high) / 2, atol=8)  # the box is around the hand alone
         assert (with_props.bbox[2:] < 1.1 * (high - low) + 1).all()
