@@ -111,7 +111,7 @@ OUT_OF_RANGE = {
     'millions of GPUs': ('train', ['--gpu', '0-99999999999'], 'write ids such as'),
     'foreign digits': ('train', ['--gpu', '٣'], 'write ids such as'),
     'GPUs as a setting': ('train', ['gpu_ids=1'], 'gpu_ids=1 has no effect, .*--gpu IDS'),
-    'no preset': ('train', ['--cfg', 'big'], '--cfg big: neither a preset .body, hand, nano. nor'),
+    'no preset': ('train', ['--cfg', 'big'], '--cfg big: neither a preset .body, hand, nano, nano_hand. nor'),
     'absent snapshot': ('train', ['--snapshot', '/nowhere/a'], 'no snapshot /nowhere/a'),
     'nothing to continue': ('train', ['--continue'], '--continue: there is no snapshot_<epoch>.pth.tar in'),
     'param first': ('train', ['--stage', 'param'], 'first python main/train.py --stage lixel, then'),

@@ -10,8 +10,8 @@ import torch
 from common.demo.inputs.images import read_image
 from common.errors import UserError, optional_import
 from common.export import onnx_file
-from main.config import ROOT
-from main.demo import load_predictor
+from main.config import ROOT, Config
+from main.predictor import load_predictor
 from tests.demo_tools import write_snapshot
 from tests.export_tools import guide_blocks
 from tests.faults.commands import refusal, says
@@ -42,7 +42,7 @@ def test_the_file_computes_what_the_demo_does(written: tuple[Path, Path], batch:
     images = np.random.default_rng(batch).random((batch, 3, 32, 32), np.float32)
     session = onnxruntime.InferenceSession(str(path))
     found = dict(zip(OUTPUTS, session.run(list(OUTPUTS), {'image': images}), strict=True))
-    predictor = load_predictor(snapshot, None, False)
+    predictor = load_predictor(Config(), snapshot)
     expected = predictor.run(images)
     for name, shape in OUTPUTS.items():
         assert found[name].shape == (batch, *shape)
@@ -132,9 +132,11 @@ def test_the_lines_of_the_guide_give_the_joints_of_the_demo(written: tuple[Path,
     block = next(text for text in guide_blocks() if 'nano.onnx' in text)
     names: dict = {}
     exec(block, names)
-    predictor = load_predictor(snapshot, None, False)
+    predictor = load_predictor(Config(), snapshot)
     box = [names[key] for key in 'xywh']
-    patch, back, _ = predictor.crop(read_image(sample), [box])[0]
+    crop = predictor.crop(read_image(sample), [np.float32(box)])[0]
+    patch = crop.patch
+    back = crop.to_image
     assert np.abs(names['image'][0] - patch).mean() < 0.01  # the boxes differ by up to one pixel
     joints = predictor.codec.decode(predictor.run(patch[None])['joint_coord_img'][0], 0., back)[:, :2]
     np.testing.assert_allclose(names['pixels'], joints, atol=3)
