@@ -10,6 +10,7 @@ from common.demo.inputs.images import IMAGE_SUFFIXES, frame_count, read_image
 from common.demo.inputs.video import Video, is_video
 from common.demo.paths import printable
 from common.errors import UserError
+from common.files.listing import visible_files
 
 
 @dataclass
@@ -81,11 +82,11 @@ def find_inputs(path: str | Path) -> list[Path]:
     if not path.is_dir():
         raise UserError(f'--input {path}: no such file or folder')
     # A link to nothing is among them: reading it gives the message.
-    found = [file for file in path.iterdir()
+    found = [file for file in visible_files(path)
              if file.suffix.lower() in IMAGE_SUFFIXES and (file.is_file() or not file.exists())]
     if not found:
         raise UserError(f'--input {path}: no images in this folder ({" ".join(sorted(IMAGE_SUFFIXES))})')
-    return sorted(found)
+    return found
 
 
 def read_images(paths: list[Path], boxes_of: BoxSource, failed: list[str]) -> Iterator[InputImage]:

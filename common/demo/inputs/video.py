@@ -9,7 +9,8 @@ import numpy as np
 from common.demo.paths import opencv_path
 from common.errors import UserError
 
-VIDEO_SUFFIXES = frozenset(('.mp4', '.avi', '.mov', '.mkv', '.webm', '.m4v', '.mpg', '.mpeg', '.wmv'))
+VIDEO_SUFFIXES = frozenset(('.mp4', '.avi', '.mov', '.mkv', '.webm', '.m4v', '.mpg', '.mpeg', '.wmv',
+                            '.3gp', '.mts', '.m2ts', '.ts'))
 MAX_BROKEN = 100  # frames in a row that cannot be read: after them the video counts as ended
 FPS_RANGE = (0.1, 1000.)  # anything else that a file states is not a frame rate
 DEFAULT_FPS = 25.
