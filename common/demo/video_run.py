@@ -51,6 +51,7 @@ def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
     with whole_folder(output, name) as folder:
         sequence = Sequence(pipeline.predictor.human_model, folder)
         counts = _predict(pipeline, video, boxes_of, sequence)
+        boxes_of.check_frames(path, max(counts.frames, video.frames))
         if not sequence.rows:
             raise UserError(f'{path.name}: no person in any frame, by the boxes given or found')
         if smoothing:

@@ -15,8 +15,8 @@ def decode_image(data: bytes, name: str | Path) -> np.ndarray:
     """Decode an image.
 
     Grey becomes three equal channels, alpha is dropped, 16 bits become 8, and the orientation that the file states is
-    applied: boxes are given in the image as people see it. (The data sets, whose annotations belong to the stored pixels, ignore
-    the orientation; see `common.utils.preprocessing`.)
+    applied: boxes are given in the image as people see it. (The data sets, whose annotations belong to the stored
+    pixels, ignore the orientation; see `common.utils.preprocessing`.)
 
     Args:
         data: the content of an image file.

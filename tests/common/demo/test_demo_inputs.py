@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from common.demo.inputs.avif import upright
-from common.demo.inputs.boxes import check_box, person_shaped, read_box_file
+from common.demo.inputs.box_file import read_box_file
+from common.demo.inputs.box_table import BoxTable
+from common.demo.inputs.boxes import check_box, person_shaped
 from common.demo.inputs.images import frame_count, read_image
 from common.demo.inputs.sources import BoxSource, InputImage, find_inputs, read_frames, read_images
 from common.demo.inputs.video import Video
@@ -149,35 +151,13 @@ def test_person_shaped():
     assert not person_shaped([0, 0, 400, 100])
 
 
-@pytest.mark.parametrize('content, expected', [
-    ({'a.jpg': [[1, 2, 3, 4], [5, 6, 7, 8]], 'b.jpg': [9, 9, 9, 9]},
-     {'a.jpg': [[1, 2, 3, 4], [5, 6, 7, 8]], 'b.jpg': [[9, 9, 9, 9]]}),
-    ({'a.jpg': {'bbox': [1, 2, 3, 4], 'note': 'x'}, '7': 'full'}, {'a.jpg': [[1, 2, 3, 4]], '7': ['full']}),
-    ([[[1, 2, 3, 4]], [], None, [[5, 6, 7, 8]]], {0: [[1, 2, 3, 4]], 1: [], 2: [], 3: [[5, 6, 7, 8]]}),
-    ([{'image': 'a.jpg', 'bbox': [1, 2, 3, 4]}, {'image': 'a.jpg', 'bbox': [5, 6, 7, 8]}, {'frame': 3, 'bbox': 'full'}],
-     {'a.jpg': [[1, 2, 3, 4], [5, 6, 7, 8]], 3: ['full']})])
-def test_box_files(tmp_path, content, expected):
-    path = tmp_path / 'boxes.json'
-    path.write_text(json.dumps(content))
-    assert read_box_file(path) == expected
-
-
-@pytest.mark.parametrize('text', ['no json', '3', '{"a.jpg": 5}', '{"a.jpg": {"box": [1, 2, 3, 4]}}',
-                                  '[{"frame": "x", "bbox": "full"}]', '[' * 100000])
-def test_wrong_box_files(tmp_path, text):
-    path = tmp_path / 'boxes.json'
-    path.write_text(text)
-    with pytest.raises(UserError, match='boxes.json'):
-        read_box_file(path)
-
-
 def test_folder_reads_on_past_bad_images(tmp_path):
     for name in ('b.png', 'a.png', 'c.png'):
         cv2.imwrite(str(tmp_path / name), gradient(50, 40))
     (tmp_path / 'bad.jpg').write_text('text')
     (tmp_path / 'notes.txt').write_text('text')
     failed = []
-    source = BoxSource(table={'a.png': [[1, 2, 30, 40]], 'c': ['full'], 'bad.jpg': ['full']})
+    source = BoxSource(table=BoxTable(tmp_path, {'a.png': [[1, 2, 30, 40]], 'c': ['full'], 'bad.jpg': ['full']}))
     found = list(read_images(find_inputs(tmp_path), source, failed))
     assert [p.path.name for p in found] == ['a.png', 'c.png']
     assert [len(p.boxes) for p in found] == [1, 1]
@@ -189,12 +169,12 @@ def test_numbers_as_names_of_images(tmp_path):
     for name in ('1.png', '2.png', '3.png'):
         cv2.imwrite(str(tmp_path / name), gradient(50, 40))
     boxes = {str(n): [[n, n, 20, 30]] for n in (1, 2, 3)}
-    named = list(read_images(find_inputs(tmp_path), BoxSource(table=boxes), []))
+    named = list(read_images(find_inputs(tmp_path), BoxSource(table=BoxTable(tmp_path, boxes)), []))
     assert [p.boxes[0][0] for p in named] == [1, 2, 3]
     (tmp_path / 'list.json').write_text(json.dumps([[[n, n, 20, 30]] for n in (7, 8, 9)]))
     listed = list(read_images(find_inputs(tmp_path), BoxSource(table=read_box_file(tmp_path / 'list.json')), []))
     assert [p.boxes[0][0] for p in listed] == [7, 8, 9]
-    frames = BoxSource(table={'2': [[2, 2, 20, 30]]})
+    frames = BoxSource(table=BoxTable(tmp_path, {'2': [[2, 2, 20, 30]]}))
     assert [len(frames(Path('2.mp4'), number, gradient(50, 40))) for number in range(4)] == [0, 0, 1, 0]
 
 
@@ -255,7 +235,7 @@ def test_video_frames_in_order(tmp_path):
     levels = [(number, image.mean()) for number, image in video]
     assert [n for n, _ in levels] == list(range(10))
     np.testing.assert_allclose([m for _, m in levels], range(0, 250, 25), atol=4)
-    images = list(read_frames(video, BoxSource(table={'2': [[0, 0, 20, 40]]})))
+    images = list(read_frames(video, BoxSource(table=BoxTable(tmp_path, {'2': [[0, 0, 20, 40]]}))))
     assert all(isinstance(p, InputImage) for p in images)
     assert [len(p.boxes) for p in images] == [0, 0, 1] + [0] * 7
     (tmp_path / 'fake.mp4').write_text('text')
