@@ -63,8 +63,8 @@ def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
     file_name = printable(path.name)
     if counts.frames < video.frames:
         print(f'{file_name}: only {counts.frames} of the {video.frames} frames that the file states can be read')
-    elif video.uneven:
-        print(f'{file_name}: its frames are not evenly spaced in time; results have {video.fps:g} a second')
+    for note in video.notes:
+        print(f'{file_name}: {note}')
     plural = 's' if counts.frames != 1 else ''
     print(f'{counts.frames} frame{plural}, {len(counts.empty)} of them without people, people: '
           f'{len(sequence.people)}, {pipeline.predictor.network_time:.1f} s in the network, results: '
@@ -99,7 +99,8 @@ def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, s
     first = sequence.predictions(next(iter(rows_by_frame.values())))
     camera, _ = pipeline.placer(first, video.size)
     record = pipeline.record(str(video.path.resolve()), video.size, camera)
-    more = {'fps': video.fps, 'smoothing': smoothing, 'frames_without_people': counts.empty}
+    more = {'fps': video.fps, 'times': list(video.times.values()), 'smoothing': smoothing,
+            'frames_without_people': counts.empty}
     with FrameRecord(folder / 'result.json', record.header() | more) as frames, FrameArrays(folder) as arrays, \
             OverlayVideos(folder, record, video.fps) as overlays:
         for frame, image in tqdm(video, total=video.frames, unit='image', desc='drawing', delay=0.5):
@@ -109,7 +110,7 @@ def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, s
             entries = []
             for number, person in zip(numbers, people, strict=True):
                 entries.append(record.entry(number, person))
-                arrays.add(frame, number, record.arrays(person))
+                arrays.add(frame, video.times[frame], number, record.arrays(person))
             frames.add(frame, entries)
             overlays.add(image, people, numbers)
         arrays.write(folder / 'result.npz', record.shared_arrays(**more))
@@ -118,5 +119,5 @@ def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, s
             seen_by = {'focal': camera.focal, 'princpt': camera.princpt, 'size': np.array(video.size),
                        'left_hand': np.array(record.info.left_hand)}
             for number in sequence.people:
-                motion = sequence.animation(number, video.fps, trans)
+                motion = sequence.animation(number, video.fps, video.times, trans)
                 write_npz(folder / f'person_{number}.npz', {**motion, **seen_by})

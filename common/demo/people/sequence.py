@@ -116,7 +116,8 @@ class Sequence:
                 prediction.body = BodyParams(poses[i], betas[i], mesh_cam, roots[i])
         return found
 
-    def animation(self, person: int, fps: float, trans: np.ndarray) -> dict[str, np.ndarray]:
+    def animation(self, person: int, fps: float, times: dict[int, float],
+                  trans: np.ndarray) -> dict[str, np.ndarray]:
         """One person's motion for animation tools, in the layout of AMASS, in camera space (y down).
 
         One shape, the mean, for all frames; `trans` is moved by what that shifts the root joint.
@@ -124,11 +125,13 @@ class Sequence:
         Args:
             person: their number.
             fps: frames per second.
+            times: {frame: seconds}.
             trans: (N, 3) metres, the translation of every row of the sequence.
         Returns:
             The arrays of an npz.
         """
         numbers = self.rows_of(person)
+        frames = [self.rows[number].frame for number in numbers]
         bodies = self.bodies(numbers)
         poses = np.stack([body.pose for body in bodies])
         betas = np.stack([body.betas for body in bodies])
@@ -138,7 +141,7 @@ class Sequence:
         return {'poses': poses, 'betas': mean, 'trans': trans[numbers] + shift,
                 'fps': np.float64(fps), 'mocap_framerate': np.float64(fps),
                 'gender': np.array(self.human_model.gender), 'body_model': np.array(self.human_model.name),
-                'frames': np.array([self.rows[number].frame for number in numbers])}
+                'frames': np.array(frames), 'times': np.array([times[frame] for frame in frames])}
 
     def _roots(self, poses: np.ndarray, betas: np.ndarray) -> np.ndarray:
         """Root joints (N, 3) of `_meshes`, a few meshes at a time."""
