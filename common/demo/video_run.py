@@ -2,11 +2,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 from tqdm import tqdm
 
 from common.demo.inputs.sources import BoxSource, read_frames
 from common.demo.inputs.video import Video
+from common.demo.outputs.figures import Figures, view_of
 from common.demo.outputs.folder import clear_leftovers, free_name, whole_folder
 from common.demo.outputs.video_files import FrameArrays, FrameRecord, OverlayVideos
 from common.demo.paths import printable
@@ -14,6 +14,7 @@ from common.demo.people.sequence import Sequence
 from common.demo.people.tracking import Tracker
 from common.demo.pipeline import Pipeline
 from common.errors import UserError
+from common.export.saved import amass_arrays
 from common.files.arrays import write_npz
 
 
@@ -29,8 +30,8 @@ def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
     """Write the results of a video file, in one folder.
 
     `rendered_mesh_{lixel,param}.mp4`, `result.json` (frame by frame), `result.npz` (one row per person and frame),
-    `person_<number>.npz` (AMASS layout; param stage). Long videos need no more memory than short ones, but for about
-    3 kB per person and frame.
+    `person_<number>.npz` (AMASS layout) and `.glb` (a figure; both in the param stage). Long videos need no more memory than
+    short ones, but for about 3 kB per person and frame.
 
     Args:
         pipeline: to run.
@@ -47,6 +48,7 @@ def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
         raise UserError('--root_depth takes one number for a video')
     video = Video(path)
     clear_leftovers(output)
+    figures = Figures(pipeline.predictor.human_model)
     name = free_name(output, path.stem, path.resolve())
     with whole_folder(output, name) as folder:
         sequence = Sequence(pipeline.predictor.human_model, folder)
@@ -56,8 +58,11 @@ def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
             raise UserError(f'{path.name}: no person in any frame, by the boxes given or found')
         if smoothing:
             sequence.smooth(video.fps, smoothing, pipeline.placer.box_size_m)
-        _write(pipeline, folder, video, sequence, smoothing, counts)
+        sequence.share_shapes()
+        _write(pipeline, folder, video, sequence, smoothing, counts, figures)
         sequence.meshes.close()
+    if figures.note and 'param' in pipeline.predictor.info.kinds:
+        boxes_of.notes.append(figures.note)
     for note in boxes_of.notes:
         print(note)
     file_name = printable(path.name)
@@ -93,7 +98,7 @@ def _predict(pipeline: Pipeline, video: Video, boxes_of: BoxSource, sequence: Se
 
 
 def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, smoothing: str | None,
-           counts: Counts) -> None:
+           counts: Counts, figures: Figures) -> None:
     """Place everybody in the camera of the first person's frame, draw, and write all files."""
     rows_by_frame = sequence.rows_by_frame()
     first = sequence.predictions(next(iter(rows_by_frame.values())))
@@ -116,8 +121,8 @@ def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, s
         arrays.write(folder / 'result.npz', record.shared_arrays(**more))
         if 'param' in record.info.kinds:
             trans = arrays.column('trans')
-            seen_by = {'focal': camera.focal, 'princpt': camera.princpt, 'size': np.array(video.size),
-                       'left_hand': np.array(record.info.left_hand)}
             for number in sequence.people:
-                motion = sequence.animation(number, video.fps, video.times, trans)
-                write_npz(folder / f'person_{number}.npz', {**motion, **seen_by})
+                motion = sequence.motion(number, video.times, trans, record.info.left_hand, view_of(record))
+                arrays_of_motion = amass_arrays(motion, pipeline.predictor.human_model, video.fps)
+                write_npz(folder / f'person_{number}.npz', arrays_of_motion)
+                figures.write(folder, number, motion)
