@@ -30,8 +30,8 @@ def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
     """Write the results of a video file, in one folder.
 
     `rendered_mesh_{lixel,param}.mp4`, `result.json` (frame by frame), `result.npz` (one row per person and frame),
-    `person_<number>.npz` (AMASS layout) and `.glb` (a figure; both in the param stage). Long videos need no more memory than
-    short ones, but for about 3 kB per person and frame.
+    `person_<number>.npz` (AMASS layout) and `.glb` (a figure; both in the param stage). Long videos need no more
+    memory than short ones, but for about 3 kB per person and frame.
 
     Args:
         pipeline: to run.

@@ -48,7 +48,7 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip('pygltflib')
     folder = tmp_path_factory.mktemp('figures')
     path = write_video(folder / 'clip.avi', 12)
-    boxes = {str(i): [[5 + i, 4, 20, 40]] + [[30, 4, 20, 40]] * (i < 3) for i in range(12) if i not in (5, 6)}
+    boxes = {str(i): [[5 + i, 4, 20, 40]] + [[30 - 3 * i, 4, 20, 40]] * (i < 3) for i in range(12) if i not in (5, 6)}
     (folder / 'boxes.json').write_text(json.dumps(boxes))
     run(folder, '--input', str(path), '--bbox_file', str(folder / 'boxes.json'), '--smooth', 'one_euro')
     return folder / 'out' / 'clip'
