@@ -17,6 +17,8 @@ from common.errors import UserError
 from common.export.saved import amass_arrays
 from common.files.arrays import write_npz
 
+VIDEO_UNITS = {'fps': 'frames per second', 'times': 'seconds from the start of the video, of each frame'}
+
 
 @dataclass
 class Counts:
@@ -105,7 +107,7 @@ def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, s
     camera, _ = pipeline.placer(first, video.size)
     record = pipeline.record(str(video.path.resolve()), video.size, camera)
     more = {'fps': video.fps, 'times': list(video.times.values()), 'smoothing': smoothing,
-            'frames_without_people': counts.empty}
+            'frames_without_people': counts.empty, 'units': record.header()['units'] | VIDEO_UNITS}
     with FrameRecord(folder / 'result.json', record.header() | more) as frames, FrameArrays(folder) as arrays, \
             OverlayVideos(folder, record, video.fps) as overlays:
         for frame, image in tqdm(video, total=video.frames, unit='image', desc='drawing', delay=0.5):

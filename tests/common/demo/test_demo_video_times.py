@@ -111,7 +111,7 @@ def test_times_in_the_results(tmp_path: Path, capsys: pytest.CaptureFixture) -> 
     seconds = np.array(WITH_PAUSES) / 1000
     there = [0, 1, 2, 3, 5, 6, 7]
     record = json.loads((folder / 'result.json').read_text())
-    assert record['fps'] == pytest.approx(25)
+    assert record['fps'] == pytest.approx(25) and record['units']['times'].startswith('seconds')
     np.testing.assert_allclose(record['times'], seconds, atol=1e-6)
     with np.load(folder / 'result.npz') as data:
         np.testing.assert_allclose(data['times'], seconds[there], atol=1e-6)
