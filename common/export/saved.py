@@ -49,6 +49,7 @@ def amass_arrays(motion: Motion, human_model: HumanModel, fps: float) -> dict[st
         'trans': motion.trans,
         'fps': np.array(fps, np.float64),
         'mocap_framerate': np.array(fps, np.float64),
+        'mocap_frame_rate': np.array(fps, np.float64),  # AMASS has both names
         'gender': np.array(human_model.gender),
         'body_model': np.array(human_model.name),
         'frames': motion.frames,
