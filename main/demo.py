@@ -20,8 +20,8 @@ if not __package__:
 
 from common.demo import options
 from common.demo.image_run import run_images
-from common.demo.inputs.boxes import read_box_file
-from common.demo.inputs.detector import Detector
+from common.demo.inputs.box_file import read_box_file
+from common.demo.inputs.detector import THRESHOLD, Detector
 from common.demo.inputs.sources import BoxSource, find_inputs
 from common.demo.inputs.video import is_video
 from common.demo.people.body import root_row
@@ -58,9 +58,12 @@ def main(argv: list[str] | None = None) -> int:
         source = HAND_SAMPLES if cfg.is_hand else SAMPLES
         box_file = source / 'samples.json'
     inputs = find_inputs(source)
-    table = read_box_file(box_file) if box_file else None  # fails sooner than the network
+    boxes_of = BoxSource(args.bbox, box_format=args.bbox_format)
+    if box_file:
+        boxes_of.table = read_box_file(box_file, args.detector_threshold)
+    boxes_of.check(inputs)  # fails sooner than the network
     pipeline = make_pipeline(args)
-    boxes_of = BoxSource(args.bbox, table, make_detector(args), args.bbox_format)
+    boxes_of.detector = make_detector(args)
     output = Path(args.output or Path(cfg.output_dir) / 'demo')
     if is_video(inputs[0]):
         return run_video(pipeline, inputs[0], boxes_of, output, args.smooth)
@@ -69,7 +72,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def make_pipeline(args: argparse.Namespace) -> Pipeline:
     """The network, and what the options say of camera and joints."""
-    path = HAND_SNAPSHOT if cfg.is_hand else SNAPSHOT
+    path: str | Path = HAND_SNAPSHOT if cfg.is_hand else SNAPSHOT
     if args.snapshot or args.test_epoch is not None:
         path = chosen_snapshot(args)
     predictor = load_predictor(cfg, path, args.stage, args.left)
@@ -86,7 +89,10 @@ def make_detector(args: argparse.Namespace) -> Detector | None:
         return None
     if cfg.is_hand:
         raise UserError('--detect finds people, not hands: give boxes of the hands with --bbox x y w h')
-    return Detector(args.detector, args.detector_weights, args.detector_threshold, device=devices()[0])
+    threshold = args.detector_threshold
+    if threshold is None:
+        threshold = THRESHOLD
+    return Detector(args.detector, args.detector_weights, threshold, device=devices()[0])
 
 
 if __name__ == '__main__':

@@ -41,6 +41,31 @@ def write_image(path: Path, height: int = 240, width: int = 180, seed: int = 0) 
     return path
 
 
+def write_webm(path: Path, times: list[int], height: int = 48, width: int = 64) -> Path:
+    """Write a VP8 video as browsers record it: frames at the given milliseconds (24 at most), no durations."""
+    writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*'VP80'), 25, (width, height))
+    for _ in times:
+        writer.write(blobs(height, width)[..., ::-1])
+    writer.release()
+    data = bytearray(path.read_bytes())
+    for element, size in ((b'\x23\xe3\x83\x84', 4), (b'\x44\x89\x88', 8)):  # a frame's and the file's duration
+        start = data.index(element)
+        length = len(element) + size
+        data[start:start + length] = b'\xec' + bytes([0x80 + length - 2]) + bytes(length - 2)  # nothing
+    at = data.index(b'\x1f\x43\xb6\x75') + 4
+    at += 9 - data[at].bit_length()  # a number's length: the leading zero bits of its first byte
+    for time in times:
+        while data[at] != 0xa3:  # a block
+            at += 2 + data[at + 1] - 0x80
+        bytes_of_size = 9 - data[at + 1].bit_length()
+        size = int.from_bytes(data[at + 1:at + 1 + bytes_of_size], 'big') - (1 << 7 * bytes_of_size)
+        at += 1 + bytes_of_size
+        data[at + 1:at + 3] = time.to_bytes(2, 'big')  # after the number of the track
+        at += size
+    path.write_bytes(data)
+    return path
+
+
 def write_video(path: Path, frames: int, height: int = 48, width: int = 64) -> Path:
     """Write a Motion-JPEG video of 25 frames per second; returns its path."""
     writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*'MJPG'), 25, (width, height))

@@ -79,6 +79,13 @@ def write_list(path, arrays):
     path.write_text(json.dumps([np.asarray(array).tolist() for array in arrays]))
 
 
+def write_hidden_twins(folder):
+    """Beside every file below a folder the `._NAME` that macOS writes when it copies it to another system."""
+    for path in sorted(folder.rglob('*')):
+        if path.is_file():
+            path.with_name(f'._{path.name}').write_bytes(b'\0\5\x16\7\0\2\0\0Mac OS X')
+
+
 def load_converted(name, split, data_dir, model_dir):
     """The data set that the converted files in `data_dir`/`name` make, with blank images and no RootNet file."""
     cfg = settings_for(name, [f'data_dir={data_dir}', f'human_model_dir={model_dir}', 'use_gt_info=true'])

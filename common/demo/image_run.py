@@ -5,6 +5,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from common.demo.inputs.sources import BoxSource, read_images
+from common.demo.outputs.figures import Figures
 from common.demo.outputs.folder import clear_leftovers, free_name, whole_folder
 from common.demo.outputs.image_files import write_results
 from common.demo.paths import printable
@@ -26,6 +27,7 @@ def run_images(pipeline: Pipeline, paths: list[Path], boxes_of: BoxSource, outpu
         UserError: some images cannot be used. It names them; the others have their results.
     """
     clear_leftovers(output)
+    figures = Figures(pipeline.predictor.human_model)
     failed: list[str] = []
     used: list[Path] = []
     people = 0
@@ -45,11 +47,14 @@ def run_images(pipeline: Pipeline, paths: list[Path], boxes_of: BoxSource, outpu
             record = pipeline.record(str(source), (height, width), camera)
             with whole_folder(output, name) as folder:
                 write_results(folder, image.image, placed, record)
+                figures.write_image(folder, placed, record)
             used.append(output / name)
             people += len(placed)
             bar.set_postfix(people=people, refresh=False)  # a refresh would ignore the delay
             bar.update()
     seconds = time.perf_counter() - started
+    if figures.note and 'param' in pipeline.predictor.info.kinds:
+        boxes_of.notes.append(figures.note)
     for note in boxes_of.notes:
         print(note)
     if used:

@@ -15,10 +15,10 @@ EXAMPLE = 'python main/demo.py --input photo.jpg --bbox 120 40 210 480'
 BOXES = ('bbox', 'bbox_file', 'detect')  # they say where the people are
 PAGE_GIVES = ('input', 'bbox', 'bbox_format', 'bbox_file', 'detect', 'smooth')
 # option -> those of which one must be there too: without it, the option would do nothing
-NEEDS = {'detector': ('detect',), 'detector_weights': ('detect',), 'detector_threshold': ('detect',),
+NEEDS = {'detector': ('detect',), 'detector_weights': ('detect',), 'detector_threshold': ('detect', 'bbox_file'),
          'port': ('serve',), 'bbox_format': ('bbox', 'bbox_file')}
 PATHS = ('input', 'output', 'bbox_file', 'detector_weights')
-DEFAULTS = {'detector': DETECTORS[0], 'detector_threshold': THRESHOLD, 'port': PORT}
+DEFAULTS = {'detector': DETECTORS[0], 'port': PORT}
 
 
 def parse(parser: argparse.ArgumentParser, argv: list[str]) -> argparse.Namespace:
@@ -51,12 +51,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help='x y w h in pixels, one person each; or: full')
     add('--bbox_format', choices=FORMATS, help='xywh (default), or corners: x1 y1 x2 y2')
     add('--bbox_file', metavar='FILE',
-        help='JSON: {"photo.jpg": [[x, y, w, h], ...]}; frame numbers for a video')
+        help='JSON: {"photo.jpg": [[x, y, w, h], ...]} (frame numbers for a video), '
+        "a detector's list of {\"image_id\", \"bbox\"}, or COCO's layout")
     add('--detect', action='store_true', help='find people with a torchvision detector')
     add('--detector', choices=DETECTORS, help=f'which one (default: {DETECTORS[0]})')
     add('--detector_weights', metavar='FILE', help='its weights, in place of a download')
     add('--detector_threshold', type=float, metavar='P',
-        help=f'lowest score, 0 to 1 (default: {THRESHOLD})')
+        help=f'lowest score, 0 to 1, of a person found (default: {THRESHOLD}) or in the box file (all)')
     add('--focal', nargs='+', type=float, metavar='F',
         help='focal length in pixels: f, or fx fy (default: 1500)')
     add('--princpt', nargs=2, type=float, metavar=('CX', 'CY'),

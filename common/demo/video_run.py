@@ -2,11 +2,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 from tqdm import tqdm
 
 from common.demo.inputs.sources import BoxSource, read_frames
 from common.demo.inputs.video import Video
+from common.demo.outputs.figures import Figures, view_of
 from common.demo.outputs.folder import clear_leftovers, free_name, whole_folder
 from common.demo.outputs.video_files import FrameArrays, FrameRecord, OverlayVideos
 from common.demo.paths import printable
@@ -14,7 +14,10 @@ from common.demo.people.sequence import Sequence
 from common.demo.people.tracking import Tracker
 from common.demo.pipeline import Pipeline
 from common.errors import UserError
+from common.export.saved import amass_arrays
 from common.files.arrays import write_npz
+
+VIDEO_UNITS = {'fps': 'frames per second', 'times': 'seconds from the start of the video, of each frame'}
 
 
 @dataclass
@@ -29,8 +32,8 @@ def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
     """Write the results of a video file, in one folder.
 
     `rendered_mesh_{lixel,param}.mp4`, `result.json` (frame by frame), `result.npz` (one row per person and frame),
-    `person_<number>.npz` (AMASS layout; param stage). Long videos need no more memory than short ones, but for about
-    3 kB per person and frame.
+    `person_<number>.npz` (AMASS layout) and `.glb` (a figure; both in the param stage). Long videos need no more
+    memory than short ones, but for about 3 kB per person and frame.
 
     Args:
         pipeline: to run.
@@ -47,23 +50,28 @@ def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
         raise UserError('--root_depth takes one number for a video')
     video = Video(path)
     clear_leftovers(output)
+    figures = Figures(pipeline.predictor.human_model)
     name = free_name(output, path.stem, path.resolve())
     with whole_folder(output, name) as folder:
         sequence = Sequence(pipeline.predictor.human_model, folder)
         counts = _predict(pipeline, video, boxes_of, sequence)
+        boxes_of.check_frames(path, max(counts.frames, video.frames))
         if not sequence.rows:
             raise UserError(f'{path.name}: no person in any frame, by the boxes given or found')
         if smoothing:
             sequence.smooth(video.fps, smoothing, pipeline.placer.box_size_m)
-        _write(pipeline, folder, video, sequence, smoothing, counts)
+        sequence.share_shapes()
+        _write(pipeline, folder, video, sequence, smoothing, counts, figures)
         sequence.meshes.close()
+    if figures.note and 'param' in pipeline.predictor.info.kinds:
+        boxes_of.notes.append(figures.note)
     for note in boxes_of.notes:
         print(note)
     file_name = printable(path.name)
     if counts.frames < video.frames:
         print(f'{file_name}: only {counts.frames} of the {video.frames} frames that the file states can be read')
-    elif video.uneven:
-        print(f'{file_name}: its frames are not evenly spaced in time; results have {video.fps:g} a second')
+    for note in video.notes:
+        print(f'{file_name}: {note}')
     plural = 's' if counts.frames != 1 else ''
     print(f'{counts.frames} frame{plural}, {len(counts.empty)} of them without people, people: '
           f'{len(sequence.people)}, {pipeline.predictor.network_time:.1f} s in the network, results: '
@@ -92,13 +100,14 @@ def _predict(pipeline: Pipeline, video: Video, boxes_of: BoxSource, sequence: Se
 
 
 def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, smoothing: str | None,
-           counts: Counts) -> None:
+           counts: Counts, figures: Figures) -> None:
     """Place everybody in the camera of the first person's frame, draw, and write all files."""
     rows_by_frame = sequence.rows_by_frame()
     first = sequence.predictions(next(iter(rows_by_frame.values())))
     camera, _ = pipeline.placer(first, video.size)
     record = pipeline.record(str(video.path.resolve()), video.size, camera)
-    more = {'fps': video.fps, 'smoothing': smoothing, 'frames_without_people': counts.empty}
+    more = {'fps': video.fps, 'times': list(video.times.values()), 'smoothing': smoothing,
+            'frames_without_people': counts.empty, 'units': record.header()['units'] | VIDEO_UNITS}
     with FrameRecord(folder / 'result.json', record.header() | more) as frames, FrameArrays(folder) as arrays, \
             OverlayVideos(folder, record, video.fps) as overlays:
         for frame, image in tqdm(video, total=video.frames, unit='image', desc='drawing', delay=0.5):
@@ -108,14 +117,14 @@ def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, s
             entries = []
             for number, person in zip(numbers, people, strict=True):
                 entries.append(record.entry(number, person))
-                arrays.add(frame, number, record.arrays(person))
+                arrays.add(frame, video.times[frame], number, record.arrays(person))
             frames.add(frame, entries)
             overlays.add(image, people, numbers)
         arrays.write(folder / 'result.npz', record.shared_arrays(**more))
         if 'param' in record.info.kinds:
             trans = arrays.column('trans')
-            seen_by = {'focal': camera.focal, 'princpt': camera.princpt, 'size': np.array(video.size),
-                       'left_hand': np.array(record.info.left_hand)}
             for number in sequence.people:
-                motion = sequence.animation(number, video.fps, trans)
-                write_npz(folder / f'person_{number}.npz', {**motion, **seen_by})
+                motion = sequence.motion(number, video.times, trans, record.info.left_hand, view_of(record))
+                arrays_of_motion = amass_arrays(motion, pipeline.predictor.human_model, video.fps)
+                write_npz(folder / f'person_{number}.npz', arrays_of_motion)
+                figures.write(folder, number, motion)

@@ -11,6 +11,7 @@ import numpy as np
 from common.errors import UserError, one_line
 from common.export.motion import Motion, View, still
 from common.files.arrays import read_npy
+from common.human_model.body_model import HumanModel
 
 NUMBERS = (
     'poses',
@@ -38,6 +39,30 @@ class SavedPerson:
     body_model: str
     gender: str
     motion: Motion
+
+
+def amass_arrays(motion: Motion, human_model: HumanModel, fps: float) -> dict[str, np.ndarray]:
+    """What a person_<n>.npz holds: a motion in the layout of AMASS, in camera space (y down)."""
+    arrays: dict[str, np.ndarray] = {
+        'poses': motion.poses,
+        'betas': motion.betas,
+        'trans': motion.trans,
+        'fps': np.array(fps, np.float64),
+        'mocap_framerate': np.array(fps, np.float64),
+        'mocap_frame_rate': np.array(fps, np.float64),  # AMASS has both names
+        'gender': np.array(human_model.gender),
+        'body_model': np.array(human_model.name),
+        'frames': motion.frames,
+        'times': motion.times,
+        'left_hand': np.array(motion.left_hand),
+    }
+    if motion.view is not None:
+        arrays |= {
+            'focal': motion.view.focal,
+            'princpt': motion.view.princpt,
+            'size': np.array(motion.view.size),
+        }
+    return arrays
 
 
 def read_people(path: str | Path) -> list[SavedPerson]:

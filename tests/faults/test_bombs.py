@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from common.demo.inputs.boxes import read_box_file
+from common.demo.inputs.box_file import read_box_file
 from common.demo.inputs.images import read_image
 from common.errors import UserError
 from common.files.arrays import read_arrays

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from common.demo.inputs.boxes import read_box_file
+from common.demo.inputs.box_file import read_box_file
 from common.demo.inputs.detector import _read_weights
 from common.demo.inputs.images import read_image
 from common.demo.inputs.video import Video

@@ -9,6 +9,7 @@ import json
 import pickle
 import shutil
 import zipfile
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -16,7 +17,8 @@ import pytest
 import torch
 from hypothesis import strategies as st
 
-from common.demo.inputs.boxes import check_box, read_box_file
+from common.demo.inputs.box_file import read_box_file
+from common.demo.inputs.boxes import check_box
 from common.devices.gpus import parse_gpu_ids
 from common.errors import UserError
 from common.files.arrays import read_arrays
@@ -88,9 +90,11 @@ def test_box_file(tmp_path):
     def check(data):
         path.write_bytes(data)
         if not refused(read_box_file, path):
-            for boxes in read_box_file(path).values():
-                for box in boxes:
-                    refused(check_box, box, 200, 100)
+            table = read_box_file(path)
+            refused(table.check_images, [Path('a.jpg')])
+            refused(table.check_frames, Path('a.mp4'), 5)
+            for box in table.of_image(Path('a.jpg'), 0) + table.of_frame(Path('a.mp4'), 3):
+                refused(check_box, box, 200, 100)
     contents = st.builds(lambda content, edits: edited(json.loads(json.dumps(content)), edits),
                          st.sampled_from(good), EDITS)
     raw = [json.dumps(content).encode() for content in good]

@@ -18,6 +18,7 @@ from tests.raw_releases import (
     run_fit,
     run_model,
     write_body_models,
+    write_hidden_twins,
     write_python2_pickle,
 )
 from tool.files import json_list
@@ -62,6 +63,7 @@ def converted_3dpw(tmp_path_factory, model_dir):
     out = data_dir / 'PW3D/data'
     sequence = sequence_3dpw(np.random.default_rng(0))
     write_python2_pickle(raw / 'sequenceFiles/validation/walk_00.pkl', sequence)
+    write_hidden_twins(raw)
     pw3d.main([str(raw), '--split', 'validation', '--out', str(out), '--human_model_dir', str(model_dir)])
     return sequence, load_json(out / '3DPW_validation.json'), data_dir
 

@@ -1,11 +1,21 @@
 """The FreiHAND converter: its MANO parameters give the released surfaces back."""
+import cv2
 import numpy as np
 import pytest
 
 from common.errors import UserError
 from common.human_model import get_human_model
 from data.target import place_fit
-from tests.raw_releases import load_converted, load_json, pixel_box, run_fit, run_model, write_body_models, write_list
+from tests.raw_releases import (
+    load_converted,
+    load_json,
+    pixel_box,
+    run_fit,
+    run_model,
+    write_body_models,
+    write_hidden_twins,
+    write_list,
+)
 from tool.FreiHAND import convert as freihand
 
 K_HAND = np.array([[480., 0, 112], [0, 470., 110], [0, 0, 1]])
@@ -83,6 +93,16 @@ def test_freihand_evaluation_boxes(tmp_path, model_dir):
         (tmp_path / f'evaluation_{name}.json').unlink()
     freihand.main(arguments)
     assert load_json(tmp_path / 'out/freihand_eval_coco.json')['annotations'][1]['bbox'] == [0, 0, 224, 224]
+
+
+def test_freihand_takes_the_size_of_the_images_that_are_there(tmp_path, model_dir):
+    write_freihand(tmp_path, get_human_model('mano', model_dir), 1, False, np.random.default_rng(3))
+    (tmp_path / 'evaluation/rgb').mkdir(parents=True)
+    cv2.imwrite(str(tmp_path / 'evaluation/rgb/00000000.jpg'), np.zeros((250, 200, 3), np.uint8))
+    write_hidden_twins(tmp_path)
+    freihand.main([str(tmp_path), '--split', 'eval', '--out', str(tmp_path / 'out')])
+    image = load_json(tmp_path / 'out/freihand_eval_coco.json')['images'][0]
+    assert (image['width'], image['height']) == (200, 250)
 
 
 def test_freihand_mean_pose_conventions(model_dir):

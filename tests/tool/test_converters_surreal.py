@@ -8,7 +8,15 @@ from scipy.spatial.transform import Rotation
 from common.errors import UserError
 from common.human_model import get_human_model
 from common.utils.joint_set import SMPL
-from tests.raw_releases import load_converted, load_json, pixel_box, run_fit, run_model, write_body_models
+from tests.raw_releases import (
+    load_converted,
+    load_json,
+    pixel_box,
+    run_fit,
+    run_model,
+    write_body_models,
+    write_hidden_twins,
+)
 from tool.SURREAL import convert as surreal
 
 
@@ -42,6 +50,7 @@ def write_clip(folder, body, mirrored, rng, frames=4):
 def test_surreal_round_trip(tmp_path, model_dir, mirrored):
     body = get_human_model('smpl', model_dir, 'male')
     camera = write_clip(tmp_path / 'train/run0/walk', body, mirrored, np.random.default_rng(6))
+    write_hidden_twins(tmp_path)
     surreal.main([str(tmp_path), '--split', 'train', '--every', '2', '--out', str(tmp_path / 'SURREAL/data'),
                   '--human_model_dir', str(model_dir)])
     content = load_json(tmp_path / 'SURREAL/data/SURREAL_train.json')

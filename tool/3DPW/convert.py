@@ -27,6 +27,7 @@ if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[2] / 'main' / 'init_path.py'))
 
 from common.errors import UserError, run_main
+from common.files.listing import visible_files
 from common.files.records import Record, to_array
 from common.files.safe_pickle import SafeUnpickler
 from common.human_model import HumanModel, get_human_model
@@ -100,7 +101,7 @@ def visible_frames(sequence: dict[str, Any], person: int) -> np.ndarray:
 
 def image_size(sequence: dict[str, Any], image_dir: Path) -> tuple[int, int]:
     """(width, height) of the frames: of the first image that is there, else twice the principal point (its centre)."""
-    path = min((image_dir / sequence['sequence']).glob('image_*'), default=None)
+    path = next(iter(visible_files(image_dir / sequence['sequence'], 'image_*')), None)
     if path:
         image = cv2.imread(str(path))
         if image is None:
@@ -202,7 +203,7 @@ def convert_split(split: str, raw: Path, model_dir: Path,
 def sequence_files(raw: Path, split: str) -> list[Path]:
     """The sequence files of a split, sorted. UserError: there are none."""
     folder = raw / 'sequenceFiles' / split
-    found = sorted(folder.glob('*.pkl'))
+    found = visible_files(folder, '*.pkl')
     if not found:
         raise UserError(f'no sequence files in {folder}: give the folder in which sequenceFiles.zip of 3DPW was '
                         'unpacked, or leave the split out with --split')

@@ -29,6 +29,7 @@ if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[2] / 'main' / 'init_path.py'))
 
 from common.errors import UserError, run_main
+from common.files.listing import visible_files
 from common.human_model import HumanModel, get_human_model
 from common.utils.transforms import cam2pixel
 from tool.convert.fits import move_fits, move_points, rigid_motion, run_body, tight_box
@@ -113,7 +114,7 @@ def convert_hands(hand: HumanModel, mano: np.ndarray, target: np.ndarray,
 
 def image_size(folder: Path) -> tuple[int, int]:
     """(width, height) in pixels of the first image in a folder, or the official size if it has none."""
-    path = min(folder.glob('*.[jp][pn]g'), default=None)
+    path = next(iter(visible_files(folder, '*.[jp][pn]g')), None)
     if path is None:
         return IMAGE_SIZE, IMAGE_SIZE
     image = cv2.imread(str(path))

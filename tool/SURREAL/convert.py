@@ -26,6 +26,7 @@ if not __package__:
 
 from common.errors import UserError, run_main
 from common.files.images import write_image
+from common.files.listing import visible_files
 from common.human_model import HumanModel, get_human_model
 from common.utils.joint_set import SMPL
 from common.utils.transforms import cam2pixel, flip_pose
@@ -160,7 +161,7 @@ def convert_clip(path: Path, human_model_dir: Path, every: int) -> list[tuple[in
 
 def convert_split(split: str, raw: Path, out: Path, human_model_dir: Path, every: int) -> None:
     """Convert all clips of a split: write their images and the JSON file into `out`."""
-    clips = sorted((raw / split).rglob('*_info.mat'))
+    clips = visible_files(raw / split, '**/*_info.mat')
     if not clips:
         raise UserError(f'no *_info.mat below {raw / split}: give the folder with train/, val/ and test/, or '
                         'choose other splits with --split')

@@ -1,6 +1,4 @@
-"""Boxes of people: from the command line or a JSON file, checked against the image they belong to."""
-import json
-from pathlib import Path
+"""Boxes of people, checked against the image they belong to."""
 from typing import Any
 
 import numpy as np
@@ -12,9 +10,6 @@ FORMATS = ('xywh', 'xyxy')
 FULL = 'full'
 LARGEST = 1e6  # pixels; no number of a box is larger
 MARGIN = 1.02  # a box that ends beyond this many widths or heights of the image may be two corners
-EXAMPLE = '{"photo.jpg": [[120, 40, 210, 480]]}'
-MAX_FILE_BYTES = 2 ** 27  # of a box file: boxes for a video of days
-MAX_DEPTH = 5  # of objects and lists in each other
 
 RawBox = Any  # 'full' or four numbers, as a user or a file gave them: anything until `check_box` has seen it
 
@@ -84,72 +79,6 @@ def _cuttable(values: np.ndarray, width: int, height: int, where: str) -> np.nda
 def person_shaped(box: np.ndarray) -> bool:
     """False if the (4,) xywh box is far wider than high: no standing, sitting or stretched person fills it."""
     return bool(box[2] <= 2.5 * box[3])
-
-
-def read_box_file(path: str | Path) -> dict[str | int, list[RawBox]]:
-    """Read a JSON file of boxes.
-
-    Layouts: `{"photo.jpg": [[x, y, w, h], ...]}`; the same with frame numbers ("0", "17") for a video; a list of such
-    lists, one per frame; or a list of `{"image": "photo.jpg", "bbox": [x, y, w, h]}` (or "frame": 17). A box may be a
-    list of four numbers or an object with the key "bbox"; a single box needs no outer list.
-
-    Returns:
-        {image name, or position in the list or video: its boxes}, not yet checked.
-    Raises:
-        UserError: the file cannot be read, is not JSON, or has another layout.
-    """
-    data = _read_json(Path(path))
-    table: dict[str | int, list[RawBox]] = {}
-    if isinstance(data, dict):
-        for name, value in data.items():
-            table[name] = _boxes(value, f'{path}, "{shown(name)}"')
-        return table
-    if not isinstance(data, list):
-        raise UserError(f'--bbox_file {path}: expected an object {{image: [boxes]}} or a list, such as {EXAMPLE}')
-    for number, item in enumerate(data):
-        where = f'{path}, entry {number}'
-        if isinstance(item, dict) and ('image' in item or 'frame' in item):
-            key = str(item['image']) if 'image' in item else _frame_number(item['frame'], where)
-            table.setdefault(key, []).extend(_boxes(item, where))
-        else:
-            table[number] = _boxes(item or [], where)
-    return table
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        if path.stat().st_size > MAX_FILE_BYTES:
-            raise ValueError('it is too large to be a list of boxes')
-        return json.loads(path.read_text(encoding='utf-8'))
-    except OSError as error:
-        raise UserError(f'--bbox_file {path}: cannot be read ({error.strerror})') from error
-    except (ValueError, RecursionError) as error:
-        raise UserError(f'--bbox_file {path}: not a JSON file ({error}), such as {EXAMPLE}') from error
-
-
-def _frame_number(value: Any, where: str) -> int:
-    try:
-        return int(value)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise UserError(f'{where}: "frame" is a number counted from 0, not {shown(value)}') from error
-
-
-def _boxes(value: Any, where: str, depth: int = 0) -> list[RawBox]:
-    """A box, or a list of boxes, each plain or inside an object -> list of boxes (not yet checked)."""
-    if depth > MAX_DEPTH:
-        raise UserError(f'{where}: nested too deeply; boxes are written like {EXAMPLE}')
-    if isinstance(value, dict):
-        for key in ('bbox', 'boxes', 'bboxes'):
-            if key in value:
-                return _boxes(value[key], where, depth + 1)
-        raise UserError(f'{where}: no "bbox" in it; boxes are written like {EXAMPLE}')
-    if value == FULL:
-        return [value]
-    if not isinstance(value, list):
-        raise UserError(f'{where}: {shown(value)} is not a list of boxes, such as {EXAMPLE}')
-    if len(value) == 4 and not any(isinstance(part, list | dict) for part in value):
-        return [value]
-    return [box for item in value for box in _boxes(item, where, depth + 1)]
 
 
 def _text(box: RawBox) -> str:

@@ -4,18 +4,19 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from common.demo.inputs import avif
 from common.errors import UserError
 
-IMAGE_SUFFIXES = frozenset(('.jpg', '.jpeg', '.png', '.bmp', '.gif', '.webp', '.tif', '.tiff', '.ppm',
+IMAGE_SUFFIXES = frozenset(('.jpg', '.jpeg', '.jfif', '.png', '.bmp', '.gif', '.webp', '.tif', '.tiff', '.ppm',
                             '.pgm', '.jp2', '.avif', '.heic', '.heif'))
 
 
 def decode_image(data: bytes, name: str | Path) -> np.ndarray:
     """Decode an image.
 
-    Grey becomes three equal channels, alpha is dropped, 16 bits become 8, and the EXIF orientation is applied: boxes
-    are given in the image as people see it. (The data sets, whose annotations belong to the stored pixels, ignore
-    the orientation; see `common.utils.preprocessing`.)
+    Grey becomes three equal channels, alpha is dropped, 16 bits become 8, and the orientation that the file states is
+    applied: boxes are given in the image as people see it. (The data sets, whose annotations belong to the stored
+    pixels, ignore the orientation; see `common.utils.preprocessing`.)
 
     Args:
         data: the content of an image file.
@@ -28,12 +29,18 @@ def decode_image(data: bytes, name: str | Path) -> np.ndarray:
     image = None
     try:
         if data:
-            image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+            flags = cv2.IMREAD_COLOR
+            if avif.is_avif(data):
+                flags |= cv2.IMREAD_IGNORE_ORIENTATION
+            image = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
     except cv2.error as error:
         raise UserError(f'{name}: cannot be decoded ({error.err})') from error
     if image is None:
         raise UserError(f'{name}: not an image that OpenCV can read (or broken); give a JPEG or PNG file')
-    return cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
+    image = cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
+    if avif.is_avif(data):
+        image = avif.upright(image, data)
+    return image
 
 
 def read_image(path: str | Path) -> np.ndarray:

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
+from common.demo.inputs.box_table import BoxTable
 from common.demo.inputs.boxes import FULL, RawBox, check_box, person_shaped
 from common.demo.inputs.images import IMAGE_SUFFIXES, frame_count, read_image
 from common.demo.inputs.video import Video, is_video
 from common.demo.paths import printable
 from common.errors import UserError
+from common.files.listing import visible_files
 
 
 @dataclass
@@ -28,7 +30,7 @@ class BoxSource:
     `notes` collects lines about odd inputs, for the end of the run.
     """
     fixed: list[RawBox] | None = None  # of --bbox, for every image
-    table: dict[str | int, list[RawBox]] | None = None  # what `read_box_file` returns
+    table: BoxTable | None = None  # of a box file
     detector: Callable[[np.ndarray], list[np.ndarray]] | None = None  # image -> (4,) xywh boxes
     box_format: str | None = None  # see `check_box`
     notes: list[str] = field(default_factory=list)
@@ -58,19 +60,34 @@ class BoxSource:
         if line not in self.notes:
             self.notes.append(line)
 
-    def _look_up(self, path: Path, number: int) -> list[RawBox]:
-        # Images may be called 1.jpg, 2.jpg: for them "1" is a name. In a video it is a frame, and the name of the
-        # file without its suffix, which could be a number too, says nothing.
-        keys: list[str | int] = [str(path), path.name]
-        if is_video(path):
-            keys = [number, str(number), *keys]
+    def check(self, paths: list[Path]) -> None:
+        """Check before the work starts that the boxes of a file belong to these images, or to this video.
+
+        Images beside the inputs may have boxes, too. UserError: an entry names something else.
+        """
+        if self.table is None:
+            return
+        if is_video(paths[0]):
+            note = self.table.check_frames(paths[0])
         else:
-            keys += [path.stem, number]
-        table = self.table or {}
-        for key in keys:
-            if key in table:
-                return table[key]
-        return []
+            note = self.table.check_images(paths, _images_of(paths[0].parent))
+        if note:
+            self.notes.append(note)
+
+    def check_frames(self, video: Path, count: int) -> None:
+        """The same for the frames of a video, when their number is known."""
+        if self.table is None:
+            return
+        note = self.table.check_frames(video, count)
+        if note and note not in self.notes:
+            self.notes.append(note)
+
+    def _look_up(self, path: Path, number: int) -> list[RawBox]:
+        if self.table is None:
+            return []
+        if is_video(path):
+            return self.table.of_frame(path, number)
+        return self.table.of_image(path, number)
 
 
 def find_inputs(path: str | Path) -> list[Path]:
@@ -80,12 +97,16 @@ def find_inputs(path: str | Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise UserError(f'--input {path}: no such file or folder')
-    # A link to nothing is among them: reading it gives the message.
-    found = [file for file in path.iterdir()
-             if file.suffix.lower() in IMAGE_SUFFIXES and (file.is_file() or not file.exists())]
+    found = _images_of(path)
     if not found:
         raise UserError(f'--input {path}: no images in this folder ({" ".join(sorted(IMAGE_SUFFIXES))})')
-    return sorted(found)
+    return found
+
+
+def _images_of(folder: Path) -> list[Path]:
+    """The images of a folder. A link to nothing is among them: reading it gives the message."""
+    return [file for file in visible_files(folder)
+            if file.suffix.lower() in IMAGE_SUFFIXES and (file.is_file() or not file.exists())]
 
 
 def read_images(paths: list[Path], boxes_of: BoxSource, failed: list[str]) -> Iterator[InputImage]:

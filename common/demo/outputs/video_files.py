@@ -48,9 +48,10 @@ class FrameArrays(contextlib.AbstractContextManager):
         self.rows: list[dict[str, np.ndarray]] = []
         self.files: dict[str, RowFile] = {}
 
-    def add(self, frame: int, person: int, arrays: dict[str, np.ndarray]) -> None:
-        """Add one person of a frame; arrays: their `Record.arrays`."""
-        row = {'frame': np.array(frame, np.int32), 'person': np.array(person, np.int32)}
+    def add(self, frame: int, seconds: float, person: int, arrays: dict[str, np.ndarray]) -> None:
+        """Add one person of a frame, which is shown after so many seconds; arrays: their `Record.arrays`."""
+        row: dict[str, np.ndarray] = {'frame': np.array(frame, np.int32), 'times': np.array(seconds, np.float64),
+                                      'person': np.array(person, np.int32)}
         for name, array in arrays.items():
             if 'vertices' not in name:
                 row[name] = array
@@ -66,9 +67,12 @@ class FrameArrays(contextlib.AbstractContextManager):
 
     def write(self, path: Path, shared: dict[str, ArrayLike]) -> None:
         """Write the npz, with further arrays."""
-        columns = {name: self.column(name) for name in self.rows[0]}
-        vertices = {name: rows.array() for name, rows in self.files.items()}
-        write_npz(path, columns | shared | vertices)
+        arrays = {name: self.column(name) for name in self.rows[0]}
+        for name, value in shared.items():
+            arrays[name] = np.asarray(value)
+        for name, rows in self.files.items():
+            arrays[name] = rows.array()
+        write_npz(path, arrays)
 
     def __exit__(self, *exception: object) -> None:
         for rows in self.files.values():

@@ -1,4 +1,4 @@
-"""The people of a video: one row per person and frame, smoothed over time, and the arrays for animation tools."""
+"""The people of a video: one row per person and frame, smoothed over time, and the motion of each."""
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,10 +9,10 @@ from common.demo.people.body import body_meshes
 from common.demo.people.prediction import BodyParams, Prediction
 from common.demo.people.smoothing import runs, smooth, smooth_rotations
 from common.demo.row_file import RowFile
+from common.export.motion import Motion, View
 from common.human_model import HumanModel
 
 VERTICES_AT_ONCE = 512  # smoothed at a time: bounds the memory for long videos
-BODIES_AT_ONCE = 16  # meshes made at a time, for the same reason
 NO_MESH = np.zeros((0, 3), np.float32)
 
 
@@ -116,37 +116,31 @@ class Sequence:
                 prediction.body = BodyParams(poses[i], betas[i], mesh_cam, roots[i])
         return found
 
-    def animation(self, person: int, fps: float, trans: np.ndarray) -> dict[str, np.ndarray]:
-        """One person's motion for animation tools, in the layout of AMASS, in camera space (y down).
+    def share_shapes(self) -> None:
+        """Give each person one shape for all frames, the mean: a figure does not change its shape while it moves."""
+        for person in self.people:
+            bodies = self.bodies(self.rows_of(person))
+            if bodies:
+                mean = np.stack([body.betas for body in bodies]).mean(0, dtype=np.float64).astype(np.float32)
+                for body in bodies:
+                    body.betas = mean
 
-        One shape, the mean, for all frames; `trans` is moved by what that shifts the root joint.
+    def motion(self, person: int, times: dict[int, float], trans: np.ndarray, left_hand: bool, view: View) -> Motion:
+        """One person's motion, after `share_shapes`.
 
         Args:
             person: their number.
-            fps: frames per second.
+            times: {frame: seconds}.
             trans: (N, 3) metres, the translation of every row of the sequence.
-        Returns:
-            The arrays of an npz.
+            left_hand: the body model is of the other hand.
+            view: the camera.
         """
         numbers = self.rows_of(person)
+        frames = [self.rows[number].frame for number in numbers]
         bodies = self.bodies(numbers)
         poses = np.stack([body.pose for body in bodies])
-        betas = np.stack([body.betas for body in bodies])
-        mean = betas.mean(0, dtype=np.float32)
-        mean_betas = np.broadcast_to(mean, betas.shape).copy()
-        shift = self._roots(poses, betas) - self._roots(poses, mean_betas)
-        return {'poses': poses, 'betas': mean, 'trans': trans[numbers] + shift,
-                'fps': np.float64(fps), 'mocap_framerate': np.float64(fps),
-                'gender': np.array(self.human_model.gender), 'body_model': np.array(self.human_model.name),
-                'frames': np.array([self.rows[number].frame for number in numbers])}
-
-    def _roots(self, poses: np.ndarray, betas: np.ndarray) -> np.ndarray:
-        """Root joints (N, 3) of `_meshes`, a few meshes at a time."""
-        roots = []
-        for start in range(0, len(poses), BODIES_AT_ONCE):
-            part = slice(start, start + BODIES_AT_ONCE)
-            roots.append(self._meshes(poses[part], betas[part])[1])
-        return np.concatenate(roots)
+        seconds = np.array([times[frame] for frame in frames])
+        return Motion(poses, trans[numbers], bodies[0].betas, seconds, np.array(frames), left_hand, view)
 
     @torch.inference_mode()
     def _meshes(self, poses: np.ndarray, betas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,5 @@
 """The demo's inputs: images of every kind, boxes in every form, and the complaints about wrong ones."""
+import base64
 import json
 import os
 import sys
@@ -8,7 +9,10 @@ import cv2
 import numpy as np
 import pytest
 
-from common.demo.inputs.boxes import check_box, person_shaped, read_box_file
+from common.demo.inputs.avif import upright
+from common.demo.inputs.box_file import read_box_file
+from common.demo.inputs.box_table import BoxTable
+from common.demo.inputs.boxes import check_box, person_shaped
 from common.demo.inputs.images import frame_count, read_image
 from common.demo.inputs.sources import BoxSource, InputImage, find_inputs, read_frames, read_images
 from common.demo.inputs.video import Video
@@ -50,6 +54,58 @@ def test_exif_orientation_is_applied(tmp_path):
     read = read_image(tmp_path / 'phone.jpg')
     assert read.shape == (60, 40, 3)
     assert np.abs(read.astype(int) - upright).mean() < 3
+
+
+# 12 x 8 pixels in four colours, as Pillow writes them for the EXIF orientation 5: turned by irot, mirrored by imir.
+AVIF = base64.b64decode(
+    'AAAAIGZ0eXBhdmlmAAAAAGF2aWZtaWYxbWlhZk1BMUEAAAD/bWV0YQAAAAAAAAAhaGRscgAAAAAAAAAAcGljdAAAAAAAAAAAAAAAAAAAAAAO'
+    'cGl0bQAAAAAAAQAAAB5pbG9jAAAAAEQAAAEAAQAAAAEAAAEnAAAAVgAAAChpaW5mAAAAAAABAAAAGmluZmUCAAAAAAEAAGF2MDFDb2xvcgAA'
+    'AAB+aXBycAAAAF1pcGNvAAAAFGlzcGUAAAAAAAAADAAAAAgAAAAQcGl4aQAAAAADCAgIAAAADGF2MUOBIAAAAAAAE2NvbHJuY2x4AAEADQAG'
+    'gAAAAAlpcm90AQAAAAlpbWlyAAAAABlpcG1hAAAAAAAAAAEAAQYBAoMEhYYAAABebWRhdBIACgg4DK+0gIaDSDJIF4JjBMJJJJMqqoAA/UX5'
+    'Ohddid/vjDSGpLUk12zAR6zFfMYvtMcJM5p9ZMr4guSUTGjtCSud++CvwUAeeUZNeCRW8jggpdsO')
+
+
+@pytest.mark.parametrize('turns, mirror, corners', [
+    (0, None, 'rbkg'), (3, None, 'krgb'), (2, None, 'gkbr'), (1, None, 'bgrk'),
+    (0, 1, 'brgk'), (0, 0, 'kgrb'), (1, 0, 'rkbg'), (3, 0, 'gbkr')])
+def test_avif_orientation_is_applied(tmp_path, turns, mirror, corners):
+    """Corners: colours at the top left, top right, bottom left and bottom right, as Pillow 12 shows the file."""
+    data = AVIF.replace(b'irot\1', b'irot' + bytes([turns])).replace(b'imir\0', b'imir' + bytes([mirror or 0]))
+    if mirror is None:
+        data = data.replace(b'\x85\x86', b'\x85\0')  # the item has no such property
+    (tmp_path / 'phone.avif').write_bytes(data)
+    read = read_image(tmp_path / 'phone.avif')
+    assert read.shape == ((12, 8, 3) if turns % 2 else (8, 12, 3))
+    colors = {'r': [255, 0, 0], 'g': [0, 255, 0], 'b': [0, 0, 255], 'k': [0, 0, 0]}
+    for color, (row, column) in zip(corners, [(0, 0), (0, -1), (-1, 0), (-1, -1)], strict=True):
+        np.testing.assert_allclose(read[row, column].astype(int), colors[color], atol=12)
+
+
+@pytest.mark.parametrize('cut', [b'pitm', b'ipma', b'ipco', b'iprp'])
+def test_avif_with_odd_boxes_is_read_as_it_is(cut):
+    """Whatever stands in them, the orientation is left alone and nothing else happens."""
+    image = np.zeros((8, 12, 3), np.uint8)
+    assert upright(image, AVIF.replace(cut, b'none')).shape == (8, 12, 3)
+    for end in range(len(AVIF)):
+        assert upright(image, AVIF[:end]).size == image.size
+
+
+def test_image_named_jfif(tmp_path):
+    """As browsers on Windows name JPEG files."""
+    (tmp_path / 'a.JFIF').write_bytes(cv2.imencode('.jpg', gradient(40, 60))[1].tobytes())
+    assert [read_image(path).shape for path in find_inputs(tmp_path)] == [(40, 60, 3)]
+
+
+def test_hidden_files_are_no_images(tmp_path):
+    """macOS puts `._a.png` beside a.png when it copies a folder: no image, and no place in a list of boxes."""
+    for name in ('a.png', 'b.png'):
+        cv2.imwrite(str(tmp_path / name), gradient(50, 40))
+        (tmp_path / f'._{name}').write_bytes(b'\0\5\x16\7\0\2\0\0Mac OS X')
+    (tmp_path / '.trash.jpg').write_text('text')
+    failed = []
+    (tmp_path / 'list.json').write_text(json.dumps([[[1, 1, 20, 30]], [[2, 2, 20, 30]]]))
+    found = list(read_images(find_inputs(tmp_path), BoxSource(table=read_box_file(tmp_path / 'list.json')), failed))
+    assert [(image.path.name, image.boxes[0][0]) for image in found] == [('a.png', 1), ('b.png', 2)] and not failed
 
 
 @pytest.mark.parametrize('content', [b'just a text', b'', b'\xff\xd8\xff\xe0broken'])
@@ -95,35 +151,13 @@ def test_person_shaped():
     assert not person_shaped([0, 0, 400, 100])
 
 
-@pytest.mark.parametrize('content, expected', [
-    ({'a.jpg': [[1, 2, 3, 4], [5, 6, 7, 8]], 'b.jpg': [9, 9, 9, 9]},
-     {'a.jpg': [[1, 2, 3, 4], [5, 6, 7, 8]], 'b.jpg': [[9, 9, 9, 9]]}),
-    ({'a.jpg': {'bbox': [1, 2, 3, 4], 'note': 'x'}, '7': 'full'}, {'a.jpg': [[1, 2, 3, 4]], '7': ['full']}),
-    ([[[1, 2, 3, 4]], [], None, [[5, 6, 7, 8]]], {0: [[1, 2, 3, 4]], 1: [], 2: [], 3: [[5, 6, 7, 8]]}),
-    ([{'image': 'a.jpg', 'bbox': [1, 2, 3, 4]}, {'image': 'a.jpg', 'bbox': [5, 6, 7, 8]}, {'frame': 3, 'bbox': 'full'}],
-     {'a.jpg': [[1, 2, 3, 4], [5, 6, 7, 8]], 3: ['full']})])
-def test_box_files(tmp_path, content, expected):
-    path = tmp_path / 'boxes.json'
-    path.write_text(json.dumps(content))
-    assert read_box_file(path) == expected
-
-
-@pytest.mark.parametrize('text', ['no json', '3', '{"a.jpg": 5}', '{"a.jpg": {"box": [1, 2, 3, 4]}}',
-                                  '[{"frame": "x", "bbox": "full"}]', '[' * 100000])
-def test_wrong_box_files(tmp_path, text):
-    path = tmp_path / 'boxes.json'
-    path.write_text(text)
-    with pytest.raises(UserError, match='boxes.json'):
-        read_box_file(path)
-
-
 def test_folder_reads_on_past_bad_images(tmp_path):
     for name in ('b.png', 'a.png', 'c.png'):
         cv2.imwrite(str(tmp_path / name), gradient(50, 40))
     (tmp_path / 'bad.jpg').write_text('text')
     (tmp_path / 'notes.txt').write_text('text')
     failed = []
-    source = BoxSource(table={'a.png': [[1, 2, 30, 40]], 'c': ['full'], 'bad.jpg': ['full']})
+    source = BoxSource(table=BoxTable(tmp_path, {'a.png': [[1, 2, 30, 40]], 'c': ['full'], 'bad.jpg': ['full']}))
     found = list(read_images(find_inputs(tmp_path), source, failed))
     assert [p.path.name for p in found] == ['a.png', 'c.png']
     assert [len(p.boxes) for p in found] == [1, 1]
@@ -135,12 +169,12 @@ def test_numbers_as_names_of_images(tmp_path):
     for name in ('1.png', '2.png', '3.png'):
         cv2.imwrite(str(tmp_path / name), gradient(50, 40))
     boxes = {str(n): [[n, n, 20, 30]] for n in (1, 2, 3)}
-    named = list(read_images(find_inputs(tmp_path), BoxSource(table=boxes), []))
+    named = list(read_images(find_inputs(tmp_path), BoxSource(table=BoxTable(tmp_path, boxes)), []))
     assert [p.boxes[0][0] for p in named] == [1, 2, 3]
     (tmp_path / 'list.json').write_text(json.dumps([[[n, n, 20, 30]] for n in (7, 8, 9)]))
     listed = list(read_images(find_inputs(tmp_path), BoxSource(table=read_box_file(tmp_path / 'list.json')), []))
     assert [p.boxes[0][0] for p in listed] == [7, 8, 9]
-    frames = BoxSource(table={'2': [[2, 2, 20, 30]]})
+    frames = BoxSource(table=BoxTable(tmp_path, {'2': [[2, 2, 20, 30]]}))
     assert [len(frames(Path('2.mp4'), number, gradient(50, 40))) for number in range(4)] == [0, 0, 1, 0]
 
 
@@ -201,7 +235,7 @@ def test_video_frames_in_order(tmp_path):
     levels = [(number, image.mean()) for number, image in video]
     assert [n for n, _ in levels] == list(range(10))
     np.testing.assert_allclose([m for _, m in levels], range(0, 250, 25), atol=4)
-    images = list(read_frames(video, BoxSource(table={'2': [[0, 0, 20, 40]]})))
+    images = list(read_frames(video, BoxSource(table=BoxTable(tmp_path, {'2': [[0, 0, 20, 40]]}))))
     assert all(isinstance(p, InputImage) for p in images)
     assert [len(p.boxes) for p in images] == [0, 0, 1] + [0] * 7
     (tmp_path / 'fake.mp4').write_text('text')

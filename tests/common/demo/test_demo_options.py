@@ -44,7 +44,7 @@ def test_given_twice_is_for_all_programs_and_not_for_settings():
 
 @pytest.mark.parametrize('option, value, needed', [
     ('--detector', 'keypointrcnn_resnet50_fpn', '--detect'), ('--detector_weights', 'x', '--detect'),
-    ('--detector_threshold', '0', '--detect'), ('--port', '0', '--serve')])
+    ('--detector_threshold', '0', '--detect or --bbox_file'), ('--port', '0', '--serve')])
 def test_options_that_would_do_nothing(photo, option, value, needed):
     assert complaint('--input', photo, '--bbox', 'full', option, value) == f'{option} needs {needed}'
 

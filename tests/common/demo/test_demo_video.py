@@ -107,7 +107,8 @@ def clip(tmp_path_factory):
 
 def test_video_files(clip):
     assert {p.name for p in clip.iterdir()} == {'rendered_mesh_lixel.mp4', 'rendered_mesh_param.mp4', 'result.json',
-                                                'result.npz', 'person_0.npz', 'person_1.npz'}
+                                                'result.npz', 'person_0.npz', 'person_1.npz',
+                                                'person_0.glb', 'person_1.glb'}
     for kind in ('lixel', 'param'):
         reader = cv2.VideoCapture(str(clip / f'rendered_mesh_{kind}.mp4'))
         count = 0

@@ -1,0 +1,130 @@
+"""The boxes of a box file, looked up by image or by frame."""
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path, PureWindowsPath
+
+from common.demo.inputs.boxes import RawBox
+from common.demo.inputs.images import IMAGE_SUFFIXES
+from common.errors import UserError, shown
+
+
+@dataclass
+class BoxTable:
+    """Boxes by the names of images (or numbers of frames), or by their place in a list.
+
+    Attributes:
+        path: of the file, for messages.
+        named: name or number, as the file has it -> boxes.
+        listed: the boxes of each image or frame in their order, where the file gives no names.
+        has_ids: each entry says whose box it is; one that fits nothing is an error.
+    """
+    path: Path
+    named: dict[str, list[RawBox]]
+    listed: list[list[RawBox]] = field(default_factory=list)
+    has_ids: bool = False
+
+    def of_image(self, path: Path, number: int) -> list[RawBox]:
+        """The boxes of the image file `path`, which is the input of that number."""
+        name = self._name_of(path)
+        if name is not None:
+            return self.named[name]
+        if number < len(self.listed):
+            return self.listed[number]
+        return []
+
+    def of_frame(self, path: Path, number: int) -> list[RawBox]:
+        """The boxes of a frame of the video `path`. What bears the name of the video is for all frames."""
+        if number < len(self.listed):
+            return self.listed[number]
+        if number in self._frames:
+            return [box for name in self._frames[number] for box in self.named[name]]
+        return self.named.get(str(path)) or self.named.get(path.name, [])
+
+    def check_images(self, paths: list[Path], others: Iterable[Path] = ()) -> str:
+        """Check that all boxes belong to images.
+
+        Args:
+            paths: of the images that are read.
+            others: images that are there, too, such as the other ones of a folder.
+        Returns:
+            A note, or ''.
+        Raises:
+            UserError: an entry names an image that is not there.
+        """
+        used = {self._name_of(path) for path in (*paths, *others)}
+        names = [name for name in self.named if name not in used]
+        return self._complain(names, 'no image', len(self.listed) - len(paths))
+
+    def check_frames(self, path: Path, count: int | None = None) -> str:
+        """The same for the video `path` with so many frames; None: they are not counted yet."""
+        numbers = {name: number for number, names in self._frames.items() for name in names}
+        left = []
+        for name in self.named:
+            number = numbers.get(name)
+            if number is None and name not in (str(path), path.name):
+                left.append(name)
+            if number is not None and count is not None and number >= count:
+                left.append(name)
+        surplus = 0
+        if count is not None:
+            surplus = len(self.listed) - count
+        return self._complain(left, 'no frame (they are counted from 0)', surplus)
+
+    def _complain(self, names: list[str], what: str, surplus: int) -> str:
+        if surplus > 0:
+            return f'{self.path}: its last {surplus} entries fit {what}'
+        if not names:
+            return ''
+        more = ' ...' if len(names) > 3 else ''
+        text = f'{self.path}: {len(names)} of its names fit {what}: {", ".join(map(shown, names[:3]))}{more}'
+        if self.has_ids:
+            raise UserError(f'--bbox_file {text}')
+        return text
+
+    def _name_of(self, path: Path) -> str | None:
+        """The name in the file that means an image: its path or the end of it, with or without the ending."""
+        keys = [path.name, path.stem]
+        if is_number(path.stem):
+            keys.append(str(int(path.stem)))  # COCO's 000000000139.jpg has the id 139
+        if str(path) in self.named:
+            return str(path)
+        for key in keys:
+            if key in self.named:
+                return key
+            names = self._by_last_part.get(key, [])
+            fitting = [name for name in names if _ends_with(path, name)]
+            if fitting:
+                return max(fitting, key=len)
+            if len(names) == 1:  # the same file in another place
+                return names[0]
+        return None
+
+    @cached_property
+    def _by_last_part(self) -> dict[str, list[str]]:
+        """{last part of a path: the names that end with it}."""
+        found: dict[str, list[str]] = {}
+        for name in self.named:
+            found.setdefault(PureWindowsPath(name).name, []).append(name)
+        return found
+
+    @cached_property
+    def _frames(self) -> dict[int, list[str]]:
+        """{frame: the names that mean it}: "17", "00017" and "17.jpg" do."""
+        found: dict[int, list[str]] = {}
+        for name in self.named:
+            path = PureWindowsPath(name)
+            if is_number(path.stem) and (not path.suffix or path.suffix.lower() in IMAGE_SUFFIXES):
+                found.setdefault(int(path.stem), []).append(name)
+        return found
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a whole number from 0 that `int` reads quickly."""
+    return text.isdecimal() and len(text) < 20
+
+
+def _ends_with(path: Path, name: str) -> bool:
+    """Whether the last parts of a path are those of a name."""
+    parts = PureWindowsPath(name).parts
+    return path.absolute().parts[-len(parts):-1] == parts[:-1]
