@@ -69,7 +69,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def make_pipeline(args: argparse.Namespace) -> Pipeline:
     """The network, and what the options say of camera and joints."""
-    path = HAND_SNAPSHOT if cfg.is_hand else SNAPSHOT
+    path: str | Path = HAND_SNAPSHOT if cfg.is_hand else SNAPSHOT
     if args.snapshot or args.test_epoch is not None:
         path = chosen_snapshot(args)
     predictor = load_predictor(cfg, path, args.stage, args.left)

@@ -21,10 +21,10 @@ LEVELS = {
         {'train'},
         {'demo', 'base', ''}),
     'data': (
-        {'sample', 'joint_set', 'codec', 'files', 'records'},
-        {'rootnet', 'target', 'dataset'},
-        {'boxes'},
+        {'settings', 'sample', 'joint_set', 'codec', 'files', 'records'},
+        {'rootnet', 'placed_fit', 'target', 'fit_bodies', 'dataset'},
         {'checks', 'evaluation'},
+        {'boxes'},
         {'mesh_dataset'},
         SET_FOLDERS,
         {'assets', ''}),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from data.Synthetic.pose import clipped_normal, rotation_about, unit
+from data.Synthetic.scene import Mesh
 from data.Synthetic.wardrobe import clothing_color
 
 ARM_LENGTH = .25  # metres that are drawn of the forearm
@@ -11,7 +12,6 @@ SLEEVE = .4  # share of the hands with a wide sleeve
 HELD = .25  # share of the hands with something in the palm
 TOWARDS_CAMERA = -.4  # a forearm whose direction has a smaller z is turned aside: it would hide the hand
 SIDES = 14  # vertices in each ring of a held object
-Mesh = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class HandProps:
@@ -39,7 +39,8 @@ class HandProps:
             vertices (W, 3), faces (G, 3), colors (W, 3); the hand's come first.
         """
         parts = [(vertices, self.faces, colors)]
-        rim, direction = vertices[self.rim], self._forearm_direction(rng, rotation)
+        rim = vertices[self.rim]
+        direction = self._forearm_direction(rng, rotation)
         along = np.array([0, .03, .08, ARM_LENGTH])
         parts.append(tube(stretched(rim, direction, along, [1, 1.05, 1.2, 1.6]), colors[self.rim].mean(0)))
         if rng.random() < SLEEVE:
@@ -64,12 +65,15 @@ class HandProps:
         across = unit(joints[7] - joints[1])
         axis = rotation_about(rotation @ self.palm, rng.normal(0, 20)) @ across
         if rng.random() < .7:
-            radius, half = rng.uniform(.005, .022), rng.uniform(.03, .1)
-            along, radii = np.array([-half, -half, half, half]), radius * np.array([0, 1, 1, 0])
+            radius = rng.uniform(.005, .022)
+            half = rng.uniform(.03, .1)
+            along = np.array([-half, -half, half, half])
+            radii = radius * np.array([0, 1, 1, 0])
         else:
             radius = rng.uniform(.012, .035)
             angle = np.linspace(0, np.pi, 9)
-            along, radii = -radius * np.cos(angle), radius * np.sin(angle)
+            along = -radius * np.cos(angle)
+            radii = radius * np.sin(angle)
         center = (joints[0] + 2 * joints[1] + 2 * joints[7]) / 5 + rotation @ self.palm * (radius + .014)
         side = unit(np.cross(axis, rotation @ self.palm))
         turn = np.linspace(0, 2 * np.pi, SIDES, endpoint=False)[:, None]
@@ -98,8 +102,10 @@ def tube(rings: np.ndarray, color: np.ndarray) -> Mesh:
     """The surface through rings (R, N, 3) of vertices, its outside outwards, in one colour (3,)."""
     count, size = rings.shape[:2]
     index = np.arange(count * size).reshape(count, size)
-    a, b = index[:-1], index[1:]
-    c, d = np.roll(b, -1, 1), np.roll(a, -1, 1)
+    a = index[:-1]
+    b = index[1:]
+    c = np.roll(b, -1, 1)
+    d = np.roll(a, -1, 1)
     faces = np.concatenate([np.stack(corners, -1).reshape(-1, 3) for corners in ((a, b, c), (a, c, d))])
     outwards = (rings - rings.mean(1, keepdims=True)).reshape(-1, 3)
     vertices = rings.reshape(-1, 3)

@@ -4,7 +4,7 @@ import pytest
 
 from common.errors import UserError
 from common.human_model import get_human_model
-from data.target import place_fit
+from data.placed_fit import place_fit
 from tests.raw_releases import load_converted, load_json, pixel_box, run_fit, run_model, write_body_models, write_list
 from tool.FreiHAND import convert as freihand
 

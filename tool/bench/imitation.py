@@ -80,6 +80,7 @@ class Imitation(MeshDataset):
         corner = pixels.min(0)
         tight = np.concatenate([corner, pixels.max(0) - corner])
         box = process_bbox(tight, width, height, self.cfg.input_img_shape)
+        assert box is not None  # the person is in the middle of the image
         joint_img, joint_cam = self.annotated_joints(vertices, camera)
         for i in range(LENGTH):
             yield Sample(str(self.path), self.kind.shape, box, camera, joint_img=joint_img, joint_cam=joint_cam,

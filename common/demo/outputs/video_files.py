@@ -66,9 +66,12 @@ class FrameArrays(contextlib.AbstractContextManager):
 
     def write(self, path: Path, shared: dict[str, ArrayLike]) -> None:
         """Write the npz, with further arrays."""
-        columns = {name: self.column(name) for name in self.rows[0]}
-        vertices = {name: rows.array() for name, rows in self.files.items()}
-        write_npz(path, columns | shared | vertices)
+        arrays = {name: self.column(name) for name in self.rows[0]}
+        for name, value in shared.items():
+            arrays[name] = np.asarray(value)
+        for name, rows in self.files.items():
+            arrays[name] = rows.array()
+        write_npz(path, arrays)
 
     def __exit__(self, *exception: object) -> None:
         for rows in self.files.values():
