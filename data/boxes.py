@@ -92,7 +92,8 @@ class Boxes:
             return self.annotated(bbox, img_shape, where), None
         return self.for_test(key, bbox, img_shape, camera, true_depth, where)
 
-    def annotated(self, bbox: Box | None, img_shape: tuple[int, int], where: str) -> np.ndarray | None:
+    def annotated(self, bbox: Box | None, img_shape: tuple[int, int],
+                  where: str) -> np.ndarray | None:
         """The processed box of an annotated one.
 
         Args:

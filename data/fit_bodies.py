@@ -21,7 +21,8 @@ class FitBodies:
         cfg: Where files of body models and regressors are, and the limits of fits.
     """
 
-    def __init__(self, human_model: HumanModel, names: tuple[str, ...], training: bool, cfg: Settings) -> None:
+    def __init__(self, human_model: HumanModel, names: tuple[str, ...], training: bool,
+                 cfg: Settings) -> None:
         self.human_model = human_model
         self.is_foreign = human_model.name not in names  # the fits are not parameters of the network's body
         self.name = human_model.name

@@ -67,7 +67,8 @@ def _batch_of_one(values: ArrayLike) -> torch.Tensor:
     return torch.from_numpy(np.asarray(values, np.float32))[None]
 
 
-def is_plausible(vertices: np.ndarray, camera: Camera, img_shape: tuple[int, int], bbox_3d_size: float) -> bool:
+def is_plausible(vertices: np.ndarray, camera: Camera, img_shape: tuple[int, int],
+                 bbox_3d_size: float) -> bool:
     """Whether a mesh can be the person in the image.
 
     It is finite, in front of the camera, between a tenth of and one and a half times `bbox_3d_size` metres large, and

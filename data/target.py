@@ -202,7 +202,8 @@ def _plausible_fit(sample: Sample, aug: AugParams, rules: TargetRules) -> Placed
     return placed
 
 
-def is_close(placed: PlacedFit, sample: Sample, flip: bool, img2bb_trans: np.ndarray, rules: TargetRules) -> bool:
+def is_close(placed: PlacedFit, sample: Sample, flip: bool, img2bb_trans: np.ndarray,
+             rules: TargetRules) -> bool:
     """Whether a fit passes the fit check of the rules, if they have one; arguments as of `fit_error`."""
     check = rules.fit_check
     if check is None:

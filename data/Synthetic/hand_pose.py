@@ -74,7 +74,8 @@ class HandPose:
         rotations[0] = roll @ pitch
         return rotations
 
-    def _curl(self, rng: np.random.Generator, rotations: np.ndarray, finger: int, curl: float, spread: float) -> None:
+    def _curl(self, rng: np.random.Generator, rotations: np.ndarray, finger: int, curl: float,
+              spread: float) -> None:
         """Bend the joints of a finger: curl from 0 straight to 1 fist, spread in degrees."""
         hinge = self.hinges[finger]
         if finger == THUMB:

@@ -92,7 +92,8 @@ def rim_loop(faces: np.ndarray) -> np.ndarray:
     return np.array(loop)
 
 
-def stretched(ring: np.ndarray, direction: np.ndarray, along: np.ndarray, scales: Sequence[float]) -> np.ndarray:
+def stretched(ring: np.ndarray, direction: np.ndarray, along: np.ndarray,
+              scales: Sequence[float]) -> np.ndarray:
     """Copies (R, N, 3) of a ring (N, 3), moved by along (R,) metres in a direction (3,) and enlarged by scales (R,)."""
     center = ring.mean(0)
     return center + np.multiply.outer(scales, ring - center) + np.multiply.outer(along, direction)[:, None]

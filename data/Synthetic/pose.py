@@ -66,7 +66,8 @@ def rotation_about(axis: ArrayLike, degrees: float) -> np.ndarray:
                      [x * z * d - y * s, y * z * d + x * s, c + z * z * d]])
 
 
-def forward_kinematics(rotations: np.ndarray, rest_joints: np.ndarray, parents: Sequence[int]) -> np.ndarray:
+def forward_kinematics(rotations: np.ndarray, rest_joints: np.ndarray,
+                       parents: Sequence[int]) -> np.ndarray:
     """Positions (K, 3) metres of the joints after the local rotations (K, 3, 3), with the root joint at its rest."""
     world = [rotations[0]]
     position = [rest_joints[0]]
@@ -77,7 +78,8 @@ def forward_kinematics(rotations: np.ndarray, rest_joints: np.ndarray, parents: 
     return np.stack(position)
 
 
-def clipped_normal(rng: np.random.Generator, mean: float, std: float, low: float, high: float) -> float:
+def clipped_normal(rng: np.random.Generator, mean: float, std: float, low: float,
+                   high: float) -> float:
     """One normally distributed number, clipped to low..high."""
     return float(np.clip(rng.normal(mean, std), low, high))
 

@@ -64,7 +64,8 @@ def frame(rng: np.random.Generator, vertices: np.ndarray, size: int,
     return np.full(2, focal, np.float32), princpt.astype(np.float32), bbox.astype(np.float32)
 
 
-def lit(rng: np.random.Generator, colors: np.ndarray, normals: np.ndarray, light: Light) -> np.ndarray:
+def lit(rng: np.random.Generator, colors: np.ndarray, normals: np.ndarray,
+        light: Light) -> np.ndarray:
     """Vertex colours (V, 3) under a main light from the camera's side, a weak second light and ambient light.
 
     light: SOFT_LIGHT or STRONG_LIGHT.

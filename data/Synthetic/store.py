@@ -88,7 +88,8 @@ class _Encoded(Dataset):
         return jpeg, np.asarray(numbers, np.float32)
 
 
-def open_store(root: str | Path, key: Key, draw: Draw, processes: int = 0, title: str = 'images') -> ImageStore:
+def open_store(root: str | Path, key: Key, draw: Draw, processes: int = 0,
+               title: str = 'images') -> ImageStore:
     """The ImageStore of a key, made first if root does not have it.
 
     Args:
@@ -127,7 +128,8 @@ def open_store(root: str | Path, key: Key, draw: Draw, processes: int = 0, title
     return ImageStore(folder, key)
 
 
-def _make(folder: Path, key: Key, encoded: Iterable[tuple[np.ndarray, np.ndarray]], title: str) -> None:
+def _make(folder: Path, key: Key, encoded: Iterable[tuple[np.ndarray, np.ndarray]],
+          title: str) -> None:
     """Write a store beside its place, then move it there."""
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=folder.name + BUILD) as temporary:
         build = Path(temporary) / folder.name

@@ -161,7 +161,8 @@ def clothing_color(rng: np.random.Generator) -> np.ndarray:
     return cv2.cvtColor(pixel, cv2.COLOR_HSV2RGB)[0, 0].astype(np.float64)
 
 
-def smooth_noise(rng: np.random.Generator, points: np.ndarray, amplitude: float, frequency: float) -> np.ndarray:
+def smooth_noise(rng: np.random.Generator, points: np.ndarray, amplitude: float,
+                 frequency: float) -> np.ndarray:
     """A factor (N, 1) around 1 that varies slowly over points (N, 3) metres; frequency: waves per metre."""
     wave = rng.normal(0, frequency, (3, 4)).astype(np.float32)
     phase = rng.uniform(0, 6.28, 4).astype(np.float32)

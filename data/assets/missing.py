@@ -17,7 +17,8 @@ def missing_files(name: str, split: str, cfg: Settings) -> list[str]:
     return paths
 
 
-def report_missing(errors: Iterable[Exception], names: Sequence[str], split: str, cfg: Settings) -> None:
+def report_missing(errors: Iterable[Exception], names: Sequence[str], split: str,
+                   cfg: Settings) -> None:
     """Raise one UserError out of those that opening the body model and the data sets gave.
 
     A data set whose files are absent gets a short line of its own, also where the missing body model was noticed first.

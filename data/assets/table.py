@@ -117,7 +117,8 @@ def mscoco(cfg: Settings) -> Iterator[Asset]:
     yield rootnet('MSCOCO', 'bbox_root_coco_output.json', 'image_id')
 
 
-def gendered_bodies(cfg: Settings, name: str, stem: str, source: str, has_rootnet: bool) -> Iterator[Asset]:
+def gendered_bodies(cfg: Settings, name: str, stem: str, source: str,
+                    has_rootnet: bool) -> Iterator[Asset]:
     """The files of 3DPW, and of SURREAL, which is converted to the same layout."""
     camera = dict(focal=(2,), princpt=(2,))
     body = fit(24) | dict(shape=[(10,), (300,)])

@@ -125,7 +125,8 @@ class Evaluator:
             return None, mesh_errors.annotated_joints(samples, self.truth.joint_set, self.joints)
         return None, None
 
-    def _root_depths(self, samples: Sequence[Sample], target_joints: np.ndarray | None) -> list[float]:
+    def _root_depths(self, samples: Sequence[Sample],
+                     target_joints: np.ndarray | None) -> list[float]:
         """(B,) metres: as the samples say, else those of the truth."""
         depths = []
         for row, sample in enumerate(samples):

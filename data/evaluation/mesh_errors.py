@@ -28,7 +28,8 @@ class EvalJoints:
         UserError: The root is not annotated.
     """
 
-    def __init__(self, joint_set: JointSet, regressor: np.ndarray, annotated: JointSet | None = None) -> None:
+    def __init__(self, joint_set: JointSet, regressor: np.ndarray,
+                 annotated: JointSet | None = None) -> None:
         self.joint_set = joint_set
         self.regressor = regressor
         self.root = joint_set.root_idx
@@ -118,7 +119,8 @@ def one_by_one(errors: Callable[..., np.ndarray], *arrays: np.ndarray) -> np.nda
     return np.array(means)
 
 
-def annotated_joints(samples: Sequence[Sample], joint_set: JointSet, eval_joints: EvalJoints) -> np.ndarray:
+def annotated_joints(samples: Sequence[Sample], joint_set: JointSet,
+                     eval_joints: EvalJoints) -> np.ndarray:
     """The samples' own joints in the evaluated set.
 
     Args:

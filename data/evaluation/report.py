@@ -93,6 +93,7 @@ def save_result(output_dir: str | Path, name: str, content: object) -> Path:
     return path
 
 
-def save_overlay(path: str | Path, img: np.ndarray, mesh: np.ndarray, face: np.ndarray, camera: Camera) -> None:
+def save_overlay(path: str | Path, img: np.ndarray, mesh: np.ndarray, face: np.ndarray,
+                 camera: Camera) -> None:
     """Write an image (H, W, 3) RGB with a mesh (V, 3), metres in camera space, drawn over it."""
     write_image(path, draw_meshes(img, [mesh], face, camera.focal, camera.princpt))
