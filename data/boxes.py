@@ -53,6 +53,15 @@ class BoxRules:
     mesh_has_depth: bool
 
 
+def rootnet_place(rootnet: tuple[str, str, float] | None, folder: Path, split: str,
+                  box_format: str) -> RootNetPlace | None:
+    """Where a split has RootNet's file. rootnet: as of MeshDataset. folder: of the data set."""
+    if rootnet is None:
+        return None
+    name, key, unit = rootnet
+    return RootNetPlace(folder / rootnet_file(name, split), key, unit, box_format)
+
+
 class Boxes:
     """Gives a loader the box of each sample, and keeps count of those that cannot be used.
 

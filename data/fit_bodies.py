@@ -1,14 +1,29 @@
 """The body models that the fits of a data set are parameters of, and their joint regressors."""
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 
+from common.errors import UserError
 from common.human_model import get_human_model
 from common.human_model.body_model import HumanModel
 from data import files
-from data.joint_set import COCO, HUMAN36M, add_pelvis
+from data.evaluation.mesh_errors import EvalJoints, default_eval_joints
+from data.joint_set import COCO, HUMAN36M, JointSet, add_pelvis
 from data.settings import Settings
 from data.target import FitCheck
+
+HANDS = ('mano', 'open_hand')
+
+
+def require_kind(human_model: HumanModel, names: Sequence[str], dataset: str) -> None:
+    """UserError for a set of bodies where the body model is a hand, and the reverse; `names` as of FitBodies."""
+    if human_model.is_hand in {name in HANDS for name in names}:
+        return
+    kind = 'hands'
+    if human_model.is_hand:
+        kind = 'bodies'
+    raise UserError(f'{dataset} shows {kind}, which the body model {human_model.name} is not made for')
 
 
 class FitBodies:
@@ -41,6 +56,10 @@ class FitBodies:
         if name in body.regressors:
             return body.regressor(name)
         return files.read_regressor(self.cfg.data_dir, name, body.vertex_num)
+
+    def eval_joints(self, body: HumanModel, annotated: JointSet | None = None) -> EvalJoints:
+        """The joints that are compared in meshes of a body model; annotated: the joints of the truth, None: all."""
+        return default_eval_joints(body, functools.partial(self.regressor, body=body), annotated)
 
     def fit_check(self, kind: str | None) -> FitCheck | None:
         """The FitCheck '3d' (Human3.6M joints) or '2d' (COCO joints); None for None."""

@@ -10,18 +10,17 @@ from torch.utils.data import Dataset
 
 from common.errors import UserError
 from common.human_model import get_human_model
-from common.human_model.body_model import HumanModel
 from common.utils import preprocessing
 from common.utils.preprocessing import AugParams, crop_image
-from data.boxes import Boxes, BoxRules, RootNetPlace, rootnet_file
+from data.boxes import Boxes, BoxRules, rootnet_place
 from data.checks.load_check import MISSING, LoadCheck
 from data.checks.parsing import Exclusion, parsed, without_fits
 from data.codec import LixelCodec
 from data.dataset import PackedList, sample_rng
 from data.evaluation import report
-from data.evaluation.evaluator import Errors, EvalBatch, Evaluator, JointTruth, MeshTruth, camera_of
-from data.evaluation.mesh_errors import EvalJoints, default_eval_joints
-from data.fit_bodies import FitBodies
+from data.evaluation.evaluator import Errors, EvalBatch, Evaluator, JointTruth, MeshTruth
+from data.evaluation.mesh_errors import EvalJoints
+from data.fit_bodies import FitBodies, require_kind
 from data.joint_set import JointSet
 from data.placed_fit import place_fit
 from data.sample import Sample
@@ -29,7 +28,6 @@ from data.settings import Settings
 from data.target import Arrays, TargetRules, build_targets
 
 log = logging.getLogger(__name__)
-HANDS = ('mano', 'open_hand')
 MAX_REPLACED = 20  # different unusable samples that one process replaces in a training before it stops
 Item = tuple[Arrays, Arrays, Arrays]  # inputs, targets, meta_info
 
@@ -53,10 +51,9 @@ class MeshDataset(Dataset):
     rootnet       None, or (file under the data set's folder, key, metres per unit) of test boxes and root depths
     images_are_files   False: `img_path` is not a file, since `load_image` makes the image
 
-    It may override `load_image(sample)`, to make images instead of reading them, `make_samples()`, to hand out samples
-    from a lazy sequence instead of a packed list, and `compare` and `print_eval_result`, to write files for instance.
-    load() has `self.folder`, `self.boxes` (data/boxes.py), data/files.py and data/records.py at hand, and may set
-    `self.protocol`, a text for the test report.
+    It may override `load_image`, to make images instead of reading them, `make_samples`, to hand out a lazy sequence
+    instead of a packed list, `compare` and `print_eval_result`, to write files for instance. load() has `self.folder`,
+    `self.boxes`, data/files.py and data/records.py at hand, and may set `self.protocol`, a text for the report.
 
     `data[i]` is (inputs, targets, meta_info), dictionaries of float32 arrays: in training `img` (3, height, width) in
     0..1 and what `build_targets` lists; else `img`, the target `fit_mesh_coord_cam` (V, 3) metres in camera space
@@ -86,11 +83,17 @@ class MeshDataset(Dataset):
         self.protocol = f'{self.name} {split}'
         self.folder = Path(cfg.data_dir) / self.name
         self.human_model = get_human_model(cfg.human_model, cfg.human_model_dir)
-        self._check_kind()
+        require_kind(self.human_model, self.fit_models, self.name)
         self.body = FitBodies(self.human_model, self.fit_models, self.training, cfg)
         self.codec = LixelCodec(cfg.input_img_shape, cfg.output_hm_shape, cfg.bbox_3d_size)
-        self.check = self._load_check()
-        self.boxes = self._boxes()
+        self.check = LoadCheck(
+            self.name, self.suspect, self.rules if self.training else None,
+            cfg.missing_image if self.images_are_files else None, self.joint_set, cfg.bbox_3d_size,
+            cfg.max_missing_images)
+        place = rootnet_place(self.rootnet, self.folder, split, cfg.rootnet_box_format)
+        rules = BoxRules(self.training, cfg.input_img_shape, cfg.bbox_3d_size, place, cfg.use_gt_info,
+                         self.mesh_target_at_test)
+        self.boxes = Boxes(self.name, rules, self.check)
         self.exclusion = Exclusion(() if self.training else cfg.exclude, f'{self.name} {split}')
         self.samples = self.make_samples()
         self.boxes.check_source()
@@ -99,31 +102,11 @@ class MeshDataset(Dataset):
         if not self.training:
             _ = self.evaluator  # a missing regressor file is noticed now
 
-    def _check_kind(self) -> None:
-        """UserError for a set of bodies where the body model is a hand, and the reverse."""
-        is_hand = self.human_model.is_hand
-        if is_hand in {model in HANDS for model in self.fit_models}:
-            return
-        kind = 'hands'
-        if is_hand:
-            kind = 'bodies'
-        raise UserError(f'{self.name} shows {kind}, which the body model {self.human_model.name} is not made for')
-
-    def _load_check(self) -> LoadCheck:
-        rules = self.rules if self.training else None
-        missing_image = self.cfg.missing_image if self.images_are_files else None
-        return LoadCheck(self.name, self.suspect, rules, missing_image, self.joint_set, self.cfg.bbox_3d_size,
-                         self.cfg.max_missing_images)
-
-    def _boxes(self) -> Boxes:
-        place = None
-        if self.rootnet is not None:
-            file, key, unit = self.rootnet
-            path = self.folder / rootnet_file(file, self.split)
-            place = RootNetPlace(path, key, unit, self.cfg.rootnet_box_format)
-        rules = BoxRules(self.training, self.cfg.input_img_shape, self.cfg.bbox_3d_size, place, self.cfg.use_gt_info,
-                         self.mesh_target_at_test)
-        return Boxes(self.name, rules, self.check)
+    @functools.cached_property
+    def rules(self) -> TargetRules:
+        """How training targets are made."""
+        check = self.body.fit_check(self.fit_check)
+        return TargetRules(self.body, self.codec, self.joint_set, self.has_3d, self.zero_large_betas, check)
 
     # ---- what a loader defines ----
     def load(self) -> Iterator[Sample]:
@@ -138,9 +121,7 @@ class MeshDataset(Dataset):
         """The sequence of all Samples."""
         samples = parsed(self.load(), self.name, self.folder)
         if self.training and self.body.is_foreign:
-            log.warning('%s: its fits are of %s and are not used to train %s', self.name,
-                        ' or '.join(self.fit_models), self.human_model.name)
-            samples = without_fits(samples)
+            samples = without_fits(samples, self.name, self.fit_models, self.human_model.name)
         return PackedList(self.exclusion.filter(self.check.filter(samples)))
 
     # ---- samples ----
@@ -215,17 +196,13 @@ class MeshDataset(Dataset):
         annotated = self.joint_set
         if self.mesh_target_at_test:
             annotated = None
-        return default_eval_joints(self.human_model, self.regressor, annotated)
+        return self.body.eval_joints(self.human_model, annotated)
 
     @functools.cached_property
     def evaluator(self) -> Evaluator:
         """Compares predictions with what the set is annotated with. UserError: a regressor file is missing."""
         if self.mesh_target_at_test:
-            joints = self.eval_joints
-            if self.body.is_foreign:
-                body = self.body()
-                joints = default_eval_joints(body, functools.partial(self.regressor, body=body))
-            truth = MeshTruth(joints, same_topology=not self.body.is_foreign)
+            truth = MeshTruth(self.body.eval_joints(self.body()), same_topology=not self.body.is_foreign)
             return Evaluator(self.name, self.codec, self.eval_joints, truth)
         if self.joint_set is not None and self.has_3d:
             return Evaluator(self.name, self.codec, self.eval_joints, JointTruth(self.joint_set))
@@ -234,21 +211,19 @@ class MeshDataset(Dataset):
     def evaluate(self, outs: Mapping[str, np.ndarray], start: int) -> Errors:
         """Errors of a batch of predictions for the samples start, start + 1, ...: {metric: (B, ...)}, millimetres.
 
+        The names of the metrics end in _lixel or _param; there are none where there is nothing to compare with.
+
         Args:
             outs: mesh_coord_img (B, V, 3), img space, and bb2img_trans (B, 2, 3); in the param stage mesh_coord_cam
-                (B, V, 3), root-relative metres; mesh_coord_cam_target (B, V, 3) metres, where test items carry a target
-                mesh.
+                (B, V, 3), root-relative metres; with mesh_target_at_test mesh_coord_cam_target (B, V, 3), metres.
             start: Index of the first sample.
-        Returns:
-            Metrics, their names end in _lixel or _param. Empty where there is nothing to compare with.
         Raises:
             UserError: A prediction is not finite.
         """
         batch = self.evaluator.batch(outs, self.eval_samples(start, len(outs['mesh_coord_img'])))
         if self.cfg.vis:
-            for sample, mesh in zip(batch.samples, batch.meshes['lixel'], strict=True):
-                path = Path(self.cfg.output_dir) / 'vis' / f'{self.name}_{sample.ann_id}_lixel.jpg'
-                report.save_overlay(path, self.load_image(sample), mesh, self.human_model.face, camera_of(sample))
+            folder = Path(self.cfg.output_dir) / 'vis'
+            report.draw_batch(folder, self.name, batch, self.load_image, self.human_model.face)
         return self.compare(batch)
 
     def eval_samples(self, start: int, count: int) -> Sequence[Sample]:
@@ -263,8 +238,7 @@ class MeshDataset(Dataset):
         """Log and save (output/result/<name>.json) what all batches gave, joined: {metric: (N, ...)}.
 
         Returns:
-            The summary: protocol, numbers of samples, joint set, root, source of the root depths, `metrics` (means over
-            the samples) and `per_joint_mm`.
+            The summary: what was tested how, `metrics` (means over the samples) and `per_joint_mm`.
         """
         description = {'testset': self.name, 'protocol': self.protocol, 'samples': len(self),
                        'excluded': self.exclusion.count, 'root_depth': self.boxes.depth_source}
@@ -272,14 +246,3 @@ class MeshDataset(Dataset):
         log.info('%s', report.as_text(summary))
         report.save_result(self.cfg.output_dir, self.name, summary)
         return summary
-
-    # ---- body model ----
-    def regressor(self, name: str, body: HumanModel | None = None) -> np.ndarray:
-        """(17, V) joint regressor 'h36m' or 'coco' of the body model. UserError: file missing."""
-        return self.body.regressor(name, body)
-
-    @functools.cached_property
-    def rules(self) -> TargetRules:
-        """TargetRules of the training targets."""
-        check = self.body.fit_check(self.fit_check)
-        return TargetRules(self.body, self.codec, self.joint_set, self.has_3d, self.zero_large_betas, check)

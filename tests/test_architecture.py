@@ -22,9 +22,9 @@ LEVELS = {
         {'demo', 'base', ''}),
     'data': (
         {'settings', 'sample', 'joint_set', 'codec', 'files', 'records'},
-        {'rootnet', 'placed_fit', 'target', 'fit_bodies', 'dataset'},
+        {'rootnet', 'placed_fit', 'target', 'dataset'},
         {'checks', 'evaluation'},
-        {'boxes'},
+        {'boxes', 'fit_bodies'},
         {'mesh_dataset'},
         SET_FOLDERS,
         {'assets', ''}),

@@ -5,9 +5,10 @@ import numpy as np
 import torch
 
 from common.human_model.body_model import HumanModel
+from data.Synthetic.geometry import axis_angle
 from data.Synthetic.hand_pose import HandPose
 from data.Synthetic.hand_props import HandProps
-from data.Synthetic.pose import BodyPose, axis_angle
+from data.Synthetic.pose import BodyPose
 from data.Synthetic.scene import MARGIN, SOFT_LIGHT, STRONG_LIGHT, frame, image, place
 from data.Synthetic.wardrobe import HandSkin, Wardrobe
 

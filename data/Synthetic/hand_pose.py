@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from common.human_model.mano import PARENTS
-from data.Synthetic.pose import Range, clipped_normal, forward_kinematics, rotation_about, segment_distance, unit
+from data.Synthetic.geometry import clipped_normal, forward_kinematics, rotation_about, segment_distance, unit
+from data.Synthetic.pose import Range
 
 # first of the three joints of each finger
 INDEX = 1

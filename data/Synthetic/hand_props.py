@@ -3,7 +3,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from data.Synthetic.pose import clipped_normal, rotation_about, unit
+from data.Synthetic.geometry import clipped_normal, rotation_about, unit
 from data.Synthetic.scene import Mesh
 from data.Synthetic.wardrobe import clothing_color
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from common.human_model.smpl import PARENTS
+from data.Synthetic.geometry import clipped_normal, forward_kinematics, rotation_about, segment_distance, unit
 
 MAX_TRIES = 30
 Range = tuple[float, float]  # degrees
@@ -52,36 +53,6 @@ LEGS: dict[str, tuple[float, Range, Leg, Leg]] = {
     'sidelift': (.04, (-5, 8), ((-5, 30), (25, 55), (-5, 30), (0, 60), (-8, 30)), _STAND),
     'free': (.06, (-10, 25), _FREE, _FREE),
 }
-
-
-def rotation_about(axis: ArrayLike, degrees: float) -> np.ndarray:
-    """Rotation matrix (3, 3) by an angle in degrees about axis (3,), which need not have unit length."""
-    direction = np.asarray(axis, np.float64)
-    x, y, z = direction / np.linalg.norm(direction)
-    c = np.cos(np.deg2rad(degrees))
-    s = np.sin(np.deg2rad(degrees))
-    d = 1 - c
-    return np.array([[c + x * x * d, x * y * d - z * s, x * z * d + y * s],
-                     [x * y * d + z * s, c + y * y * d, y * z * d - x * s],
-                     [x * z * d - y * s, y * z * d + x * s, c + z * z * d]])
-
-
-def forward_kinematics(rotations: np.ndarray, rest_joints: np.ndarray,
-                       parents: Sequence[int]) -> np.ndarray:
-    """Positions (K, 3) metres of the joints after the local rotations (K, 3, 3), with the root joint at its rest."""
-    world = [rotations[0]]
-    position = [rest_joints[0]]
-    for k in range(1, len(parents)):
-        p = parents[k]
-        position.append(position[p] + world[p] @ (rest_joints[k] - rest_joints[p]))
-        world.append(world[p] @ rotations[k])
-    return np.stack(position)
-
-
-def clipped_normal(rng: np.random.Generator, mean: float, std: float, low: float,
-                   high: float) -> float:
-    """One normally distributed number, clipped to low..high."""
-    return float(np.clip(rng.normal(mean, std), low, high))
 
 
 class BodyPose:
@@ -219,11 +190,6 @@ class BodyPose:
         return bool((segment_distance(points, arms[1][:-1], arms[1][1:]) < .075).any())
 
 
-def axis_angle(rotations: np.ndarray) -> np.ndarray:
-    """Matrices (K, 3, 3) as axis-angle (K * 3,) float32, radians."""
-    return Rotation.from_matrix(rotations).as_rotvec().ravel().astype(np.float32)
-
-
 def _euler(pitch: float, yaw: float, roll: float) -> np.ndarray:
     """Turn about x (forward), y (to the left) and z, in degrees."""
     return Rotation.from_euler('YXZ', (yaw, pitch, roll), degrees=True).as_matrix()
@@ -232,11 +198,6 @@ def _euler(pitch: float, yaw: float, roll: float) -> np.ndarray:
 def _blend(ranges: Sequence[Range], level: np.ndarray) -> list[float]:
     """The numbers at level (N,) in 0..1 of N ranges (low, high)."""
     return [low + t * (high - low) for (low, high), t in zip(ranges, level, strict=True)]
-
-
-def unit(v: np.ndarray) -> np.ndarray:
-    """The vector v (3,) at length one."""
-    return v / np.linalg.norm(v)
 
 
 def _reject(v: np.ndarray, axis: np.ndarray) -> np.ndarray:
@@ -251,11 +212,3 @@ def _frame(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 def _between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (a + b) / 2
-
-
-def segment_distance(points: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Distances (N, M) of points (N, 3) to the M segments from start (M, 3) to end (M, 3)."""
-    along = end - start
-    t = ((points[:, None] - start) * along).sum(2) / ((along ** 2).sum(1) + 1e-12)
-    nearest = start + np.clip(t, 0, 1)[..., None] * along
-    return np.linalg.norm(points[:, None] - nearest, axis=2)

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from common.utils.render import rasterise, vertex_normals
-from data.Synthetic.pose import clipped_normal, rotation_about
+from data.Synthetic.geometry import clipped_normal, rotation_about
 from data.Synthetic.wardrobe import clothing_color
 
 MARGIN = 1.5625  # image side / person size: a box enlarged 1.25 times, and once more by the augmentation

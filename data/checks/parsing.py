@@ -1,4 +1,5 @@
 """From the loader to the load check: errors of the annotation files, and the images that a test leaves out."""
+import logging
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -6,6 +7,7 @@ from pathlib import Path
 from common.errors import UserError, one_line
 from data.sample import Sample
 
+log = logging.getLogger(__name__)
 LAYOUT_ERRORS = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 
 
@@ -32,8 +34,9 @@ def parsed(samples: Iterable[Sample], name: str, folder: Path) -> Iterator[Sampl
                         f'in {folder}') from error
 
 
-def without_fits(samples: Iterable[Sample]) -> Iterator[Sample]:
-    """The samples, without their fits."""
+def without_fits(samples: Iterable[Sample], name: str, fit_models: Sequence[str], body_model: str) -> Iterator[Sample]:
+    """The samples without their fits, which are of other body models than the one to train."""
+    log.warning('%s: its fits are of %s and are not used to train %s', name, ' or '.join(fit_models), body_model)
     for sample in samples:
         sample.fit = None
         yield sample

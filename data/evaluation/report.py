@@ -1,6 +1,6 @@
 """The report of a test: a summary, as text and as a file, and images to look at."""
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,9 @@ from common.files.images import write_image
 from common.files.whole import write_text
 from common.utils.transforms import Camera
 from common.utils.vis import draw_meshes
+from data.evaluation.evaluator import EvalBatch, camera_of
 from data.evaluation.mesh_errors import EvalJoints
+from data.sample import Sample
 
 TITLES = {'mpjpe': 'MPJPE', 'pa_mpjpe': 'PA-MPJPE', 'mpvpe': 'MPVPE', 'pa_mpvpe': 'PA-MPVPE', 'f_5': 'F@5mm',
           'f_15': 'F@15mm', 'auc': 'AUC'}
@@ -91,6 +93,22 @@ def save_result(output_dir: str | Path, name: str, content: object) -> Path:
     path = Path(output_dir) / 'result' / f'{name}.json'
     write_text(path, json.dumps(content))
     return path
+
+
+def draw_batch(folder: Path, name: str, batch: EvalBatch, load_image: Callable[[Sample], np.ndarray],
+               face: np.ndarray) -> None:
+    """Write each sample's image with its lixel mesh drawn over it.
+
+    Args:
+        folder: To write into.
+        name: Of the data set.
+        batch: Samples and meshes.
+        load_image: Gives the image of a sample.
+        face: (F, 3) of the meshes.
+    """
+    for sample, mesh in zip(batch.samples, batch.meshes['lixel'], strict=True):
+        path = folder / f'{name}_{sample.ann_id}_lixel.jpg'
+        save_overlay(path, load_image(sample), mesh, face, camera_of(sample))
 
 
 def save_overlay(path: str | Path, img: np.ndarray, mesh: np.ndarray, face: np.ndarray,

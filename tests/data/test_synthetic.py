@@ -8,8 +8,9 @@ import pytest
 from common.human_model import get_human_model
 from common.utils.render import rasterise
 from data.Synthetic.generator import Generator, Person
+from data.Synthetic.geometry import forward_kinematics, rotation_about
 from data.Synthetic.hand_pose import PARENTS as HAND_PARENTS
-from data.Synthetic.pose import PARENTS, BodyPose, forward_kinematics, rotation_about
+from data.Synthetic.pose import PARENTS, BodyPose
 from data.Synthetic.wardrobe import Wardrobe
 from tests.synthetic_tools import bend, mesh_of, mesh_rest, rotation_angle, unit
 

@@ -91,7 +91,7 @@ class Imitation(MeshDataset):
         """joint_img (J, 2) pixels and joint_cam (J, 3) metres that a data set of this kind has for a mesh (V, 3)."""
         if self.joint_set is None:
             return None, None
-        joints = self.regressor('h36m' if self.joint_set is HUMAN36M else 'coco') @ vertices
+        joints = self.body.regressor('h36m' if self.joint_set is HUMAN36M else 'coco') @ vertices
         if self.joint_set is COCO:
             joints = add_pelvis(joints)
         pixels = cam2pixel(joints, camera.focal, camera.princpt)[:, :2]
