@@ -39,7 +39,8 @@ class FitBodies:
     def __init__(self, human_model: HumanModel, names: tuple[str, ...], training: bool,
                  cfg: Settings) -> None:
         self.human_model = human_model
-        self.is_foreign = human_model.name not in names  # the fits are not parameters of the network's body
+        # the fits are not parameters of the network's body
+        self.is_foreign = human_model.name not in names
         self.name = human_model.name
         if self.is_foreign and not training:
             self.name = names[0]

@@ -28,7 +28,8 @@ from data.settings import Settings
 from data.target import Arrays, TargetRules, build_targets
 
 log = logging.getLogger(__name__)
-MAX_REPLACED = 20  # different unusable samples that one process replaces in a training before it stops
+# different unusable samples that one process replaces in a training before it stops
+MAX_REPLACED = 20
 Item = tuple[Arrays, Arrays, Arrays]  # inputs, targets, meta_info
 
 

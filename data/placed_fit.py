@@ -80,7 +80,8 @@ def is_plausible(vertices: np.ndarray, camera: Camera, img_shape: tuple[int, int
         img_shape: (height, width), pixels.
         bbox_3d_size: Metres.
     """
-    x, y, z = np.ascontiguousarray(vertices.T)  # a row per axis: their extremes are found ten times faster
+    # a row per axis: their extremes are found ten times faster
+    x, y, z = np.ascontiguousarray(vertices.T)
     extent = max(axis.max() - axis.min() for axis in (x, y, z))
     if not (np.isfinite(extent) and z.min() > 0 and 0.1 * bbox_3d_size <= extent <= 1.5 * bbox_3d_size):
         return False

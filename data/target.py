@@ -137,8 +137,10 @@ def _orig_targets(sample: Sample, aug: AugParams, img2bb_trans: np.ndarray,
     codec = rules.codec
     joint_set = rules.joint_set
     joint_num = model_set.joint_num
-    targets = {'orig_joint_img': np.zeros((joint_num, 3)), 'orig_joint_cam': np.zeros((joint_num, 3))}
-    meta = {'orig_joint_valid': np.zeros((joint_num, 1)), 'orig_joint_trunc': np.zeros((joint_num, 1))}
+    targets = {'orig_joint_img': np.zeros((joint_num, 3)),
+               'orig_joint_cam': np.zeros((joint_num, 3))}
+    meta = {'orig_joint_valid': np.zeros((joint_num, 1)),
+            'orig_joint_trunc': np.zeros((joint_num, 1))}
     if joint_set is None or not has_joints(sample):
         return targets, meta
     img, cam, valid = joints_in_image(sample, joint_set, aug.flip)
@@ -182,7 +184,8 @@ def _fit_targets(sample: Sample, aug: AugParams, img2bb_trans: np.ndarray,
         relative = placed.joints - root
         is_valid = is_close(placed, sample, aug.flip, img2bb_trans, rules)
     if rules.zero_large_betas and np.abs(shape).max() > MAX_BETA:
-        shape = np.zeros(10)  # of the target only: the mesh keeps its shape, as in the published training
+        # of the target only: the mesh keeps its shape, as in the published training
+        shape = np.zeros(10)
     turn = transforms.z_rotation(-aug.rot)
     targets = {'fit_joint_img': coord[:joint_num], 'fit_mesh_img': coord[joint_num:],
                'fit_joint_cam': relative @ turn.T, 'pose_param': transforms.rotate_pose(pose, turn),

@@ -20,8 +20,10 @@ from data.records import CocoFile, read_record
 from data.sample import Sample
 
 log = logging.getLogger(__name__)
-Truth = tuple[np.ndarray, np.ndarray]  # (N, 21, 3) joints and (N, 778, 3) vertices of the test images, metres
-TRUTH = ('evaluation_xyz.json', 'evaluation_verts.json')  # released later: joints and vertices of the test images
+# (N, 21, 3) joints and (N, 778, 3) vertices of the test images, metres
+Truth = tuple[np.ndarray, np.ndarray]
+# released later: joints and vertices of the test images
+TRUTH = ('evaluation_xyz.json', 'evaluation_verts.json')
 THRESHOLDS = (5, 15)  # millimetres, of the F-scores
 AUC_LIMIT = 50.  # millimetres
 ENDINGS = {'lixel': '', 'param': '_param'}  # of the prediction files of each mesh

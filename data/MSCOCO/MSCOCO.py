@@ -81,7 +81,8 @@ def is_usable(person: Record) -> bool:
 def assumed_camera(img_shape: tuple[int, int]) -> Camera:
     """The camera that images (height, width) are tested with."""
     height, width = img_shape
-    return Camera(np.array([FOCAL, FOCAL], np.float32), np.array([width / 2, height / 2], np.float32))
+    princpt = np.array([width / 2, height / 2], np.float32)
+    return Camera(np.array([FOCAL, FOCAL], np.float32), princpt)
 
 
 def with_pelvis(keypoints: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

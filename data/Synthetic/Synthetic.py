@@ -35,7 +35,8 @@ class Synthetic(MeshDataset):
     images_are_files = False
 
     def __init__(self, split: str, cfg: Settings) -> None:
-        self.joint_set = get_human_model(cfg.human_model, cfg.human_model_dir).joint_set  # the body model's own joints
+        # the body model's own joints
+        self.joint_set = get_human_model(cfg.human_model, cfg.human_model_dir).joint_set
         super().__init__(split, cfg)
 
     def make_samples(self) -> Any:

@@ -46,7 +46,8 @@ class HandPose:
         self.rest = rest
         self.weight = np.array([row[0] for row in GESTURES.values()])
         ahead = unit(rest[MIDDLE] - rest[0])
-        palm = np.cross(rest[INDEX] - rest[0], rest[PINKY] - rest[0])  # of a right hand: out of the palm
+        # of a right hand: out of the palm
+        palm = np.cross(rest[INDEX] - rest[0], rest[PINKY] - rest[0])
         self.palm = unit(palm - (palm @ ahead) * ahead)
         fingers_up = np.stack([(0, -1, 0), (0, 0, -1), (1, 0, 0)], axis=1)
         self.facing = fingers_up @ np.stack([ahead, self.palm, np.cross(ahead, self.palm)])

@@ -10,7 +10,8 @@ from data.Synthetic.wardrobe import clothing_color
 ARM_LENGTH = .25  # metres that are drawn of the forearm
 SLEEVE = .4  # share of the hands with a wide sleeve
 HELD = .25  # share of the hands with something in the palm
-TOWARDS_CAMERA = -.4  # a forearm whose direction has a smaller z is turned aside: it would hide the hand
+# a forearm whose direction has a smaller z is turned aside: it would hide the hand
+TOWARDS_CAMERA = -.4
 SIDES = 14  # vertices in each ring of a held object
 
 
@@ -42,12 +43,14 @@ class HandProps:
         rim = vertices[self.rim]
         direction = self._forearm_direction(rng, rotation)
         along = np.array([0, .03, .08, ARM_LENGTH])
-        parts.append(tube(stretched(rim, direction, along, [1, 1.05, 1.2, 1.6]), colors[self.rim].mean(0)))
+        forearm = stretched(rim, direction, along, [1, 1.05, 1.2, 1.6])
+        parts.append(tube(forearm, colors[self.rim].mean(0)))
         if rng.random() < SLEEVE:
             start = rng.uniform(-.02, .1)
             wide = 1.15 + .25 * start / ARM_LENGTH + rng.uniform(.05, .35)
             along = np.linspace(start, ARM_LENGTH, 3)
-            parts.append(tube(stretched(rim, direction, along, [wide, wide * 1.1, wide * 1.4]), clothing_color(rng)))
+            sleeve = stretched(rim, direction, along, [wide, wide * 1.1, wide * 1.4])
+            parts.append(tube(sleeve, clothing_color(rng)))
         if rng.random() < HELD:
             parts.append(self._held(rng, joints, rotation))
         return joined(parts)
@@ -107,7 +110,8 @@ def tube(rings: np.ndarray, color: np.ndarray) -> Mesh:
     b = index[1:]
     c = np.roll(b, -1, 1)
     d = np.roll(a, -1, 1)
-    faces = np.concatenate([np.stack(corners, -1).reshape(-1, 3) for corners in ((a, b, c), (a, c, d))])
+    halves = [np.stack((a, b, c), -1), np.stack((a, c, d), -1)]
+    faces = np.concatenate([half.reshape(-1, 3) for half in halves])
     outwards = (rings - rings.mean(1, keepdims=True)).reshape(-1, 3)
     vertices = rings.reshape(-1, 3)
     first, second, third = (vertices[faces[:, k]] for k in range(3))

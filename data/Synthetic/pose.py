@@ -178,7 +178,8 @@ class BodyPose:
         start = np.stack([p[0], p[3], p[9], p[15], p[1], p[2], p[4], p[5]])
         end = np.stack([p[3], p[9], p[12], crown, p[4], p[5], p[7], p[8]])
         radius = np.array([.14, .13, .12, .10, .085, .085, .06, .06])
-        tips = [p[22 + k] + .8 * (p[22 + k] - p[20 + k]) for k in range(2)]  # the last joint is the root of the fingers
+        # the last joint is the root of the fingers
+        tips = [p[22 + k] + .8 * (p[22 + k] - p[20 + k]) for k in range(2)]
         arms = [np.stack([p[18 + k], p[20 + k], p[22 + k], tips[k]]) for k in range(2)]
         for k in range(2):
             points = np.concatenate([_between(arms[k][1:], arms[k][:-1]), arms[k][1:]])

@@ -7,12 +7,14 @@ from common.utils.render import rasterise, vertex_normals
 from data.Synthetic.geometry import clipped_normal, rotation_about
 from data.Synthetic.wardrobe import clothing_color
 
-MARGIN = 1.5625  # image side / person size: a box enlarged 1.25 times, and once more by the augmentation
+# image side / person size: a box enlarged 1.25 times, and once more by the augmentation
+MARGIN = 1.5625
 # Range of the ambient light, and how far the main light strays from the camera.
 Light = tuple[tuple[float, float], float]
 SOFT_LIGHT: Light = ((.45, .7), .6)
 STRONG_LIGHT: Light = ((.25, .7), 1.1)
-Mesh = tuple[np.ndarray, np.ndarray, np.ndarray]  # vertices (V, 3) metres, faces (F, 3), colours (V, 3) in 0..1
+# vertices (V, 3) metres, faces (F, 3), colours (V, 3) in 0..1
+Mesh = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def place(rng: np.random.Generator, tilt: np.ndarray, facing: np.ndarray, max_heading: float,
@@ -110,9 +112,11 @@ def _shape(rng: np.random.Generator, img: np.ndarray) -> None:
     if kind < .45:
         cv2.rectangle(layer, a.tolist(), (a + b).tolist(), color, -1)
     elif kind < .75:
-        cv2.ellipse(layer, a.tolist(), (b // 2 + 1).tolist(), float(rng.uniform(0, 180)), 0, 360, color, -1)
+        angle = float(rng.uniform(0, 180))
+        cv2.ellipse(layer, a.tolist(), (b // 2 + 1).tolist(), angle, 0, 360, color, -1)
     else:
-        cv2.line(layer, a.tolist(), rng.integers(0, size, 2).tolist(), color, int(rng.integers(1, size // 16)))
+        end = rng.integers(0, size, 2)
+        cv2.line(layer, a.tolist(), end.tolist(), color, int(rng.integers(1, size // 16)))
     opacity = rng.uniform(.25, .8)
     cv2.addWeighted(layer, opacity, img, 1 - opacity, 0, dst=img)
 
@@ -122,7 +126,9 @@ def occluder(rng: np.random.Generator, img: np.ndarray, bbox: np.ndarray) -> Non
     extent = bbox[2:] * rng.uniform(.1, .5, 2)
     corner = bbox[:2] + rng.uniform(-.1, .8, 2) * bbox[2:]
     color = tuple(float(c) for c in clothing_color(rng))
-    cv2.rectangle(img, corner.astype(int).tolist(), (corner + extent).astype(int).tolist(), color, -1)
+    low = corner.astype(int)
+    high = (corner + extent).astype(int)
+    cv2.rectangle(img, low.tolist(), high.tolist(), color, -1)
 
 
 def image(rng: np.random.Generator, mesh: Mesh, focal: ArrayLike, princpt: ArrayLike, size: int, light: Light,

@@ -23,7 +23,8 @@ from common.errors import UserError, is_killed_worker
 from common.files.lock import file_lock
 
 JPEG_QUALITY = 95
-Draw = Callable[[int], tuple[np.ndarray, np.ndarray]]  # i -> image (H, W, 3) uint8 RGB, numbers (D,)
+# i -> image (H, W, 3) uint8 RGB, numbers (D,)
+Draw = Callable[[int], tuple[np.ndarray, np.ndarray]]
 Key = dict[str, Any]  # plain values, with `count`, the number of images
 BUILD = '.making-'  # in the names of folders of stores that are not finished
 
@@ -58,7 +59,8 @@ class ImageStore:
         start = 0
         if i:
             start = int(self.ends[i - 1])
-        jpeg = os.pread(self.images, int(self.ends[i]) - start, start)  # shared by loader processes: no seek
+        # shared by loader processes: no seek
+        jpeg = os.pread(self.images, int(self.ends[i]) - start, start)
         img = None
         if jpeg:
             img = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR)
@@ -108,7 +110,8 @@ def open_store(root: str | Path, key: Key, draw: Draw, processes: int = 0,
             try:
                 return ImageStore(folder, key)
             except ValueError:
-                for old in [folder, *folder.parent.glob(f'{folder.name}{BUILD}*')]:  # damaged, or left by a killed run
+                # damaged, or left by a killed run
+                for old in [folder, *folder.parent.glob(f'{folder.name}{BUILD}*')]:
                     shutil.rmtree(old, ignore_errors=True)
             context = 'fork' if processes else None
             loader = DataLoader(_Encoded(draw, key['count']), batch_size=None, num_workers=processes,

@@ -14,10 +14,13 @@ SHIN = (4, 5)
 FEET = (7, 8, 10, 11)
 HEAD = 15
 NECK = 12
-CHILD = {16: 18, 17: 19, 18: 20, 19: 21, 1: 4, 2: 5, 4: 7, 5: 8}  # the other end of each bone of a limb
+# the other end of each bone of a limb
+CHILD = {16: 18, 17: 19, 18: 20, 19: 21, 1: 4, 2: 5, 4: 7, 5: 8}
 Lengths = tuple[tuple[float, float], ...]
-SLEEVES: Lengths = ((.12, .1), (.5, .35), (1.0, .1), (1.93, .45))  # end on the arm (1 elbow, 2 wrist), probability
-TROUSERS: Lengths = ((.35, .15), (.85, .2), (1.5, .1), (1.95, .55))  # end on the leg (1 knee, 2 ankle), probability
+# end on the arm (1 elbow, 2 wrist), probability
+SLEEVES: Lengths = ((.12, .1), (.5, .35), (1.0, .1), (1.93, .45))
+# end on the leg (1 knee, 2 ankle), probability
+TROUSERS: Lengths = ((.35, .15), (.85, .2), (1.5, .1), (1.95, .55))
 
 
 class Wardrobe:
@@ -67,7 +70,8 @@ class Wardrobe:
             for joint in bones:
                 bone = joints[CHILD[joint]] - joints[joint]
                 mine = owner == joint
-                along[mine] = offset + np.clip((self.rest[mine] - joints[joint]) @ bone / (bone @ bone), 0, 1)
+                projected = (self.rest[mine] - joints[joint]) @ bone / (bone @ bone)
+                along[mine] = offset + np.clip(projected, 0, 1)
         along[np.isin(owner, end)] = 3
         return along
 
@@ -98,7 +102,8 @@ class Wardrobe:
         if rng.random() < .92:
             color[self.hair > rng.uniform(.08, .3)] = hair_color(rng)
         color[self.eyes] = skin * .25
-        return np.clip(color * smooth_noise(rng, self.rest, rng.uniform(.02, .12), 9), 0, 1).astype(np.float32)
+        noise = smooth_noise(rng, self.rest, rng.uniform(.02, .12), 9)
+        return np.clip(color * noise, 0, 1).astype(np.float32)
 
     def _pattern(self, rng: np.random.Generator) -> np.ndarray:
         """A factor (V, 1) on a piece of cloth: plain, stripes or checks."""
@@ -122,7 +127,8 @@ class HandSkin:
     def __init__(self, rest_vertices: ArrayLike, rest_joints: np.ndarray, palm: np.ndarray) -> None:
         self.rest = np.asarray(rest_vertices, np.float32)
         ahead = rest_joints[4] - rest_joints[0]  # from the wrist to the middle finger
-        self.along = (self.rest - rest_joints[0]) @ (ahead / (ahead @ ahead))  # 0 at the wrist, 1 at the knuckles
+        # 0 at the wrist, 1 at the knuckles
+        self.along = (self.rest - rest_joints[0]) @ (ahead / (ahead @ ahead))
         height = (self.rest - self.rest.mean(0)) @ palm
         self.palmar = np.clip(height / np.abs(height).max() * 2, -1, 1)[:, None]
 
@@ -133,7 +139,8 @@ class HandSkin:
         color = skin * (1 + rng.uniform(0, .15) * self.palmar)
         if rng.random() < .4:
             color[self.along < rng.uniform(-.15, .15)] = clothing_color(rng)
-        return np.clip(color * smooth_noise(rng, self.rest, rng.uniform(.02, .15), 60), 0, 1).astype(np.float32)
+        noise = smooth_noise(rng, self.rest, rng.uniform(.02, .15), 60)
+        return np.clip(color * noise, 0, 1).astype(np.float32)
 
 
 def skin_color(rng: np.random.Generator) -> np.ndarray:

@@ -53,7 +53,8 @@ class LoadCheck:
         self.rejected = 0
         self.left: Counter[str] = Counter()  # rule of the 2-D fit check -> fits that it leaves
         self.listed: dict[str, set[str]] = {}  # folder -> names of the files in it
-        self.late: set[int] = set()  # indices of samples whose meshes turned out implausible in the training
+        # indices of samples whose meshes turned out implausible in the training
+        self.late: set[int] = set()
 
     def masked_later(self, index: int, where: str) -> None:
         """Count a mesh of impossible size or place beyond the first CHECKED; warns at the 1st, 10th, 100th, ..."""

@@ -4,6 +4,7 @@ import numpy as np
 from data.joint_set import JointSet
 from data.sample import Sample
 
+Part = tuple[str, np.ndarray | None, list[tuple[int, ...]]]  # name, array, its allowed shapes
 FARTHEST = 500.  # times the size of a body or hand: 1 km, 150 m
 NEAREST = 0.05
 JOINT_SPREAD = (.02, 5.)  # the same unit: how far the joints of somebody may be apart
@@ -25,10 +26,9 @@ def wrong_shape(sample: Sample, joint_set: JointSet | None) -> str | None:
     return None
 
 
-def _arrays(sample: Sample, joint_set: JointSet | None
-            ) -> list[tuple[str, np.ndarray | None, list[tuple[int, ...]]]]:
-    """(name, array, its allowed shapes) of everything that a sample may hold."""
-    parts: list[tuple[str, np.ndarray | None, list[tuple[int, ...]]]] = [('bbox', sample.bbox, [(4,)])]
+def _arrays(sample: Sample, joint_set: JointSet | None) -> list[Part]:
+    """Everything that a sample may hold."""
+    parts: list[Part] = [('bbox', sample.bbox, [(4,)])]
     if joint_set is not None:
         number = joint_set.joint_num
         parts.append(('joint_img', sample.joint_img, [(number, 2)]))

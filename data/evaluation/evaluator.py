@@ -83,7 +83,8 @@ class Evaluator:
         target_mesh, target_joints = self._targets(outs, samples)
         depths = self._root_depths(samples, target_joints)
         cameras = [camera_of(sample) for sample in samples]
-        lixel = mesh_errors.lixel_meshes(outs['mesh_coord_img'], outs['bb2img_trans'], depths, cameras, self.codec)
+        lixel = mesh_errors.lixel_meshes(
+            outs['mesh_coord_img'], outs['bb2img_trans'], depths, cameras, self.codec)
         meshes = {'lixel': lixel}
         if 'mesh_coord_cam' in outs:
             meshes['param'] = outs['mesh_coord_cam']

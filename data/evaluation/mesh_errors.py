@@ -83,8 +83,8 @@ def lixel_meshes(mesh_coord_img: np.ndarray, bb2img_trans: np.ndarray, root_dept
     return pixel2cam(pixels, focal[:, None], princpt[:, None])
 
 
-def mesh_errors(mesh: np.ndarray, mesh_joints: np.ndarray, target_joints: np.ndarray, target_mesh: np.ndarray | None,
-                eval_joints: EvalJoints) -> dict[str, np.ndarray]:
+def mesh_errors(mesh: np.ndarray, mesh_joints: np.ndarray, target_joints: np.ndarray,
+                target_mesh: np.ndarray | None, eval_joints: EvalJoints) -> dict[str, np.ndarray]:
     """Errors of a batch of meshes.
 
     Args:

@@ -69,7 +69,8 @@ def as_text(summary: Mapping[str, Any]) -> str:
         if values:
             lines.append(f'  {mesh} mesh (mm): ' + '  '.join(values))
         if mesh in summary['per_joint_mm']:
-            errors = [f'{name} {value:.1f}' for name, value in summary['per_joint_mm'][mesh].items()]
+            joint_errors = summary['per_joint_mm'][mesh]
+            errors = [f'{name} {value:.1f}' for name, value in joint_errors.items()]
             lines.append('    per joint: ' + '  '.join(errors))
     return '\n'.join(lines)
 
