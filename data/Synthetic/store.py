@@ -30,7 +30,7 @@ BUILD = '.making-'  # in the names of folders of stores that are not finished
 
 
 class ImageStore:
-    """Reads a store. Raises ValueError if the folder is none, is damaged, or was made with another key.
+    """Reads a store. Raises ValueError if the folder is not a store, is damaged, or was made with another key.
 
     Images are read, not mapped into memory: a file cut short while it is in use would end a process that has it
     mapped. A deleted store can be read to the end of the run.

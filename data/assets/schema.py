@@ -30,7 +30,7 @@ def find_problem(value: Any, schema: Any, name: str = 'it') -> str | None:
     if isinstance(schema, type):
         if isinstance(value, schema):
             return None
-        return f'{name} is {value!r}, no {schema.__name__}'
+        return f'{name} is {value!r}, not of type {schema.__name__}'
     if isinstance(schema, list):
         return _array_problem(value, schema, name)
     return _array_problem(value, [schema], name)
@@ -38,7 +38,7 @@ def find_problem(value: Any, schema: Any, name: str = 'it') -> str | None:
 
 def _dictionary_problem(value: Any, schema: dict[str, Any], name: str) -> str | None:
     if not isinstance(value, dict):
-        return f'{name} is no dictionary'
+        return f'{name} is not a dictionary'
     for key, part in schema.items():
         if isinstance(part, IfPresent):
             if key not in value:
@@ -59,7 +59,7 @@ def _array_problem(value: Any, shapes: list[tuple[int, ...]], name: str) -> str 
     try:
         array = np.asarray(value, np.float64)
     except (TypeError, ValueError):
-        return f'{name} is no array of numbers'
+        return f'{name} is not an array of numbers'
     if all(in_shape(array, shape) is None for shape in shapes):
         return f'{name} has the shape {array.shape}, expected {" or ".join(map(str, shapes))}'
     if not np.isfinite(array).all():
@@ -127,7 +127,7 @@ class Keyed:
             problem = find_problem(content, self.record)
             return problem and f'{place.strip()}: {problem}'
         if not isinstance(content, dict):
-            return f'{place or "the file"} is no dictionary of one {keys[0]} each'.strip()
+            return f'{place or "the file"} is not a dictionary of one {keys[0]} each'.strip()
         for key, value in content.items():
             problem = self._search(value, keys[1:], f'{place} {keys[0]} {key}')
             if problem:
@@ -144,7 +144,7 @@ class Listed:
     def first_problem(self, content: Any) -> str | None:
         """As Coco.first_problem."""
         if not isinstance(content, list):
-            return 'the file is no list'
+            return 'the file is not a list'
         for record in content:
             problem = find_problem(record, {self.key: (), **self.record})
             if problem:
@@ -160,7 +160,7 @@ class Arrays:
     def first_problem(self, content: Any) -> str | None:
         """As Coco.first_problem; an array is named by its place in the list."""
         if not isinstance(content, list):
-            return 'the file is no list'
+            return 'the file is not a list'
         for number, array in enumerate(content):
             problem = find_problem(array, self.shape, f'element {number}')
             if problem:
