@@ -217,8 +217,8 @@ class Tester(Base):
         model = get_model(self.cfg, self.body_model(), 'test')
         checkpoint.load_network(model, content, snapshot, regressor_optional=self.cfg.stage == 'lixel')
         self.dataset = build_dataset(self.cfg.testset, 'test', self.cfg)  # last: it may take minutes
-        model = prepare_for_inference(model, self.device)
-        self.net = wrap(model, self.devices, self.cfg.amp, self.cfg.compile)
+        prepared = prepare_for_inference(model, self.device)
+        self.net = wrap(prepared, self.devices, self.cfg.amp, self.cfg.compile)
 
     @torch.inference_mode()
     def test(self) -> dict[str, float]:

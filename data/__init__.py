@@ -6,32 +6,45 @@
 import difflib
 import importlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from common.errors import UserError, shown
+
+if TYPE_CHECKING:  # the command lines look up names long before they need PyTorch
+    from data.mesh_dataset import MeshDataset
+    from data.settings import Settings
 
 FOLDER = Path(__file__).resolve().parent
 
 
-def dataset_names():
+def dataset_names() -> list[str]:
     """Names of the data sets there is a loader for, sorted."""
-    return sorted(path.parent.name for path in FOLDER.glob('*/*.py') if path.stem == path.parent.name)
+    loaders = [path for path in FOLDER.glob('*/*.py') if path.stem == path.parent.name]
+    return sorted(path.stem for path in loaders)
 
 
-def require_dataset(name, source=''):
+def require_dataset(name: str, source: str = '') -> None:
     """UserError, naming the data sets found, unless there is a loader for `name`; it begins with `source`."""
     known = dataset_names()
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
-        hint = f' (did you mean {near[0]}?)' if near else ''
-        raise UserError(f'{source}unknown data set "{shown(name)}"{hint}: found {", ".join(known)} in {FOLDER}; a new '
-                        f'one is a folder <Name> there, with <Name>.py and a class of that name (data/README.md)')
+        hint = ''
+        if near:
+            hint = f' (did you mean {near[0]}?)'
+        raise UserError(f'{source}unknown data set "{shown(name)}"{hint}: found {", ".join(known)} in '
+                        f'{FOLDER}; a new one is a folder <Name> there, with <Name>.py and a class of that name '
+                        '(data/README.md)')
 
 
-def build_dataset(name, split, cfg):
-    """The data set `name` as a MeshDataset.
+def build_dataset(name: str, split: str, cfg: 'Settings') -> 'MeshDataset':
+    """Open a data set.
 
-    split: 'train', 'validation' or 'test'. cfg: a Config (folders, input and heat map sizes, body model, settings).
-    UserError: no such data set, no such split, or a file the split needs is missing or broken.
+    Args:
+        name: Of its folder.
+        split: 'train', 'validation' or 'test'.
+        cfg: A Config (folders, input and heat map sizes, body model, settings of the data sets).
+    Raises:
+        UserError: No such data set, no such split, or a file the split needs is missing or broken.
     """
     require_dataset(name)
     loader = getattr(importlib.import_module(f'data.{name}.{name}'), name, None)

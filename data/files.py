@@ -1,6 +1,7 @@
 """Reading annotation files: one clear line for a file that is missing, broken, or holds something else."""
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from common.errors import UserError, one_line
 from common.files.arrays import read_npy
 
 
-def require(path, holds, avoid=''):
+def require(path: Path | str, holds: str, avoid: str = '') -> Path:
     """The path, if the file is there. UserError: what it holds, and `avoid`, how to do without it."""
     path = Path(path)
     if path.is_dir():
@@ -20,7 +21,7 @@ def require(path, holds, avoid=''):
     return path
 
 
-def read_json(path, holds, avoid=''):
+def read_json(path: Path | str, holds: str, avoid: str = '') -> Any:
     """Content of a JSON file. UserError: missing (see `require`), not to be read, or no JSON."""
     try:
         with open(require(path, holds, avoid), encoding='utf-8') as file:
@@ -31,22 +32,22 @@ def read_json(path, holds, avoid=''):
         raise UserError(f'{path} is not a JSON file ({error}): download it again') from error
 
 
-def unreadable(path, error):
+def unreadable(path: Path | str, error: OSError) -> UserError:
     """The UserError for a file that is there, and that the system does not let us read (OSError)."""
     return UserError(f'{path} cannot be read ({error.strerror or error}): see to its permissions, and to the disk')
 
 
-def read_records(path, kind, holds, avoid=''):
+def read_records(path: Path | str, kind: type, holds: str, avoid: str = '') -> Any:
     """What read_json reads, if it is a `kind`: dict or list. UserError otherwise."""
     content = read_json(path, holds, avoid)
     if not isinstance(content, kind):
-        names = {dict: 'dictionary', list: 'list'}
+        names: dict[type, str] = {dict: 'dictionary', list: 'list'}
         raise UserError(f'{path} holds a {type(content).__name__} where a {names[kind]} belongs ({holds}): is it '
                         'another file under this name? Download it again')
     return content
 
 
-def read_array(path, shape, holds):
+def read_array(path: Path | str, shape: tuple[int, ...], holds: str) -> np.ndarray:
     """A float32 array of a .npy file. UserError: missing, unreadable, of another shape, or not finite."""
     path = require(path, holds)
     try:
@@ -63,7 +64,7 @@ def read_array(path, shape, holds):
     return array.astype(np.float32)
 
 
-def read_regressor(data_dir, name, vertex_num):
+def read_regressor(data_dir: Path | str, name: str, vertex_num: int) -> np.ndarray:
     """(17, V) joint regressor 'h36m' or 'coco' of SMPL, from the folder of its data set."""
     folder, file, joints = {'h36m': ('Human36M', 'J_regressor_h36m_correct.npy', 'Human3.6M'),
                             'coco': ('MSCOCO', 'J_regressor_coco_hip_smpl.npy', 'MS COCO')}[name]

@@ -190,10 +190,11 @@ class Model(nn.Module):
         orig_mask = meta['orig_joint_valid'] * meta['is_3D'][:, None, None]
         orig = self.weigh_xy(joint - targets['orig_joint_cam'])
         fit = self.weigh_xy(joint - targets['fit_joint_cam'])
+        zero = torch.zeros_like(orig)
         return {'pose_param': masked_l1(pose, targets['pose_param'], fit_valid),
                 'shape_param': masked_l1(shape, targets['shape_param'], fit_valid),
-                'joint_orig_cam': masked_l1(orig, 0, orig_mask),
-                'joint_fit_cam': masked_l1(fit, 0, fit_valid[:, :, None])}
+                'joint_orig_cam': masked_l1(orig, zero, orig_mask),
+                'joint_fit_cam': masked_l1(fit, zero, fit_valid[:, :, None])}
 
     def weigh_xy(self, errors: torch.Tensor) -> torch.Tensor:
         """(B, J, 3) errors, with those along x and y, which an overlay shows, times `joint_xy_weight`."""

@@ -22,10 +22,10 @@ LEVELS = {
         {'train'},
         {'demo', 'base'}),
     'data': (
-        {'sample', 'joint_set', 'codec', 'files', 'records'},
-        {'rootnet', 'target', 'dataset'},
-        {'boxes'},
+        {'settings', 'sample', 'joint_set', 'codec', 'files', 'records'},
+        {'rootnet', 'placed_fit', 'target', 'dataset'},
         {'checks', 'evaluation'},
+        {'boxes', 'fit_bodies'},
         {'mesh_dataset'},
         SET_FOLDERS,
         {'assets', ''}),

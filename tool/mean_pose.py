@@ -18,7 +18,7 @@ from common.arguments import Parser, each_once
 from common.errors import UserError, run_main
 from data import build_dataset
 from data.mesh_dataset import MeshDataset
-from data.target import place_fit
+from data.placed_fit import place_fit
 from main.config import Config
 
 

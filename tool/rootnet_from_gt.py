@@ -24,8 +24,8 @@ from common.utils.transforms import pixel2cam
 from data import build_dataset, dataset_names
 from data.boxes import rootnet_file
 from data.mesh_dataset import MeshDataset
+from data.placed_fit import place_fit
 from data.sample import Sample
-from data.target import place_fit
 from main.config import Config
 from tool.files.write import numbers, write_json
 

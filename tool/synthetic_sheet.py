@@ -26,7 +26,8 @@ from data.Synthetic.generator import SPLITS, Generator, Rendering
 from main.config import Config
 from tool.files.write import writing
 
-SCENE = dict(size=512, margin=1.9)  # the demo's images: a wider view than a training crop
+SAMPLE_SIZE = 512  # of the demo's images, pixels
+SAMPLE_MARGIN = 1.9  # a wider view than a training crop
 MOST_TILES = 10_000
 MOST_INDEX = 2 ** 31
 JPEG_QUALITY = 92
@@ -103,7 +104,8 @@ def main(argv: list[str] | None = None) -> None:
     out = Path(args.out)
     human_model = get_human_model('open_hand' if args.hand else 'open_body')
     if args.samples:
-        write_samples(Generator(human_model, max_heading=args.max_heading, **SCENE), out, args.samples, args.seed)
+        generator = Generator(human_model, SAMPLE_SIZE, args.max_heading, margin=SAMPLE_MARGIN)
+        write_samples(generator, out, args.samples, args.seed)
     else:
         generator = Generator(human_model, args.size, args.max_heading, args.occlusion)
         write_image(out, sheet(generator, args), JPEG_QUALITY)

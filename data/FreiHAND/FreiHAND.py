@@ -1,13 +1,17 @@
 """FreiHAND: right hands, a MANO hand in camera metres. The test is a prediction file, scored on a server or here."""
+import logging
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from common import metrics
 from common.errors import UserError
 from common.utils.transforms import rigid_align
-from data.evaluation.mesh_errors import MM, mesh_errors
+from data.evaluation.evaluator import Errors, EvalBatch
+from data.evaluation.mesh_errors import MM, EvalJoints, mesh_errors
 from data.evaluation.report import save_result
 from data.files import read_records
 from data.joint_set import MANO
@@ -15,9 +19,14 @@ from data.mesh_dataset import MeshDataset
 from data.records import CocoFile, read_record
 from data.sample import Sample
 
-TRUTH = ('evaluation_xyz.json', 'evaluation_verts.json')  # released later: joints and vertices of the test images
+log = logging.getLogger(__name__)
+# (N, 21, 3) joints and (N, 778, 3) vertices of the test images, metres
+Truth = tuple[np.ndarray, np.ndarray]
+# released later: joints and vertices of the test images
+TRUTH = ('evaluation_xyz.json', 'evaluation_verts.json')
 THRESHOLDS = (5, 15)  # millimetres, of the F-scores
-AUC_LIMIT = 50.       # millimetres
+AUC_LIMIT = 50.  # millimetres
+ENDINGS = {'lixel': '', 'param': '_param'}  # of the prediction files of each mesh
 
 
 class FreiHAND(MeshDataset):
@@ -52,7 +61,7 @@ class FreiHAND(MeshDataset):
             yield Sample(f'{self.folder}/data/{image.image_file()}', size, bbox, camera, root_depth=depth,
                          ann_id=annotation['id'], fit=fit, extra={'number': number, 'image_id': image['id']})
 
-    def make_samples(self):
+    def make_samples(self) -> Any:
         """As MeshDataset. UserError now, and not after hours, for a test that could not write all predictions."""
         samples = super().make_samples()
         if not self.training and len(samples) != self.image_num:
@@ -61,59 +70,61 @@ class FreiHAND(MeshDataset):
                             f'{self.folder}')
         return samples
 
-    def _read_truth(self, count):
-        """(N, 21, 3) joints and (N, 778, 3) vertices of the released ground truth, metres; None if it is not there."""
-        paths = [next((p for p in (self.folder / 'data' / name, self.folder / name) if p.exists()), None)
-                 for name in TRUTH]
-        if None in paths:
-            return None
-        return [_truth_array(path, (count, points, 3)) for path, points in zip(paths, (21, 778), strict=True)]
+    def _read_truth(self, count: int) -> Truth | None:
+        """The released ground truth of so many images; None if it is not there."""
+        paths = []
+        for name in TRUTH:
+            found = [path for path in (self.folder / 'data' / name, self.folder / name) if path.exists()]
+            if not found:
+                return None
+            paths.append(found[0])
+        return _truth_array(paths[0], (count, 21, 3)), _truth_array(paths[1], (count, 778, 3))
 
-    def compare(self, meshes, target_mesh, target_joints, start):
+    def compare(self, batch: EvalBatch) -> Errors:
         """Errors where the truth is known, and joint_out (B, 21, 3), mesh_out (B, 778, 3): metres in camera space.
 
         The parametric mesh is root-relative: it is put where the root of the lixel mesh is.
         """
-        joints = {name: self.eval_joints.regress(mesh) for name, mesh in meshes.items()}
-        root = joints['lixel'][:, MANO.root_idx, None]
-        results = {}
-        for name, mesh in meshes.items():
-            shift = 0 if name == 'lixel' else root - joints[name][:, MANO.root_idx, None]
-            ending = '' if name == 'lixel' else f'_{name}'
-            results[f'joint_out{ending}'], results[f'mesh_out{ending}'] = joints[name] + shift, mesh + shift
+        results: Errors = {}
+        root = self.eval_joints.regress(batch.meshes['lixel'])[:, MANO.root_idx, None]
+        for name, mesh in batch.meshes.items():
+            joints = self.eval_joints.regress(mesh)
+            shift = root - joints[:, MANO.root_idx, None]  # zero for the lixel mesh
+            ending = ENDINGS[name]
+            results[f'joint_out{ending}'] = joints + shift
+            results[f'mesh_out{ending}'] = mesh + shift
         if self.truth is not None:
-            rows = [self.samples[start + i].extra['number'] for i in range(len(root))]
-            for name, mesh in meshes.items():
-                scores = _scores(mesh, joints[name], *(array[rows] for array in self.truth), self.eval_joints)
-                results.update({f'{metric}_{name}': value for metric, value in scores.items()})
+            results |= hand_errors(batch, self.eval_joints, self.truth)
         return results
 
-    def print_eval_result(self, results):
+    def print_eval_result(self, results: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """Write pred.json and its zip for the server (and pred_param.json in the param stage), then report.
 
-        UserError: not exactly one prediction per image.
+        Raises:
+            UserError: There is not exactly one prediction per image.
         """
-        for ending in ('', '_param'):
+        for ending in ENDINGS.values():
             if f'joint_out{ending}' in results:
                 self._write_predictions(f'pred{ending}', results[f'joint_out{ending}'], results[f'mesh_out{ending}'])
-        return super().print_eval_result({k: v for k, v in results.items() if '_out' not in k})
+        return super().print_eval_result({name: values for name, values in results.items() if '_out' not in name})
 
-    def _write_predictions(self, name, joints, meshes):
+    def _write_predictions(self, name: str, joints: np.ndarray, meshes: np.ndarray) -> None:
         if len(joints) != self.image_num:
             raise UserError(f'FreiHAND: {len(joints)} predictions for {self.image_num} images: the server needs '
                             f'exactly one of each')
         path = save_result(self.cfg.output_dir, name, [joints.tolist(), meshes.tolist()])
-        with zipfile.ZipFile(path.with_suffix('.zip'), 'w', zipfile.ZIP_DEFLATED) as archive:
+        archive_path = path.with_suffix('.zip')
+        with zipfile.ZipFile(archive_path, 'w', zipfile.ZIP_DEFLATED) as archive:
             archive.write(path, 'pred.json')
-        print(f'wrote {path} and {path.with_suffix(".zip")}: joints and vertices, metres in camera space')
+        log.info('wrote %s and %s: joints and vertices, metres in camera space', path, archive_path)
 
 
-def _truth_array(path, shape):
+def _truth_array(path: Path, shape: tuple[int, ...]) -> np.ndarray:
     """A released ground truth file as a finite float32 array. UserError: it is not of this shape."""
     try:
         array = np.asarray(read_records(path, list, 'the ground truth of the test'), np.float32)
     except (ValueError, TypeError, OverflowError) as error:
-        raise UserError(f'{path} is no array of numbers ({error}): download it again') from error
+        raise UserError(f'{path} is not an array of numbers ({error}): download it again') from error
     if array.shape != shape:
         raise UserError(f'{path} has the shape {array.shape}, expected {shape}: it is of another list of images')
     if not np.isfinite(array).all():
@@ -121,10 +132,28 @@ def _truth_array(path, shape):
     return array
 
 
-def _scores(mesh, joints, true_joints, true_mesh, eval_joints):
-    """All errors of a batch of hands; the F-scores and the AUC (joints, 0 to 50 mm) after alignment."""
-    aligned_mesh = rigid_align(mesh, true_mesh)
-    f_scores = metrics.f_scores(aligned_mesh, true_mesh, np.array(THRESHOLDS) / MM)
-    scores = {f'f_{limit}': f_scores[:, i] for i, limit in enumerate(THRESHOLDS)}
-    scores['auc'] = metrics.auc(metrics.aligned_errors(joints, true_joints) * MM, AUC_LIMIT)
-    return mesh_errors(mesh, joints, true_joints, true_mesh, eval_joints) | scores
+def hand_errors(batch: EvalBatch, eval_joints: EvalJoints, truth: Truth) -> Errors:
+    """All errors of a batch of hands; the F-scores and the AUC (joints, 0 to 50 mm) after alignment.
+
+    Args:
+        batch: Samples with their row in the truth as `extra['number']`, and predictions.
+        eval_joints: The joints that count.
+        truth: That of the whole test.
+    Returns:
+        {metric: (B, ...)}, each name with the ending _lixel or _param.
+    """
+    rows = [sample.extra['number'] for sample in batch.samples]
+    true_joints = truth[0][rows]
+    true_mesh = truth[1][rows]
+    results: Errors = {}
+    for ending, mesh in batch.meshes.items():
+        joints = eval_joints.regress(mesh)
+        errors = mesh_errors(mesh, joints, true_joints, true_mesh, eval_joints)
+        limits = [limit / MM for limit in THRESHOLDS]
+        f_scores = metrics.f_scores(rigid_align(mesh, true_mesh), true_mesh, limits)
+        for column, limit in enumerate(THRESHOLDS):
+            errors[f'f_{limit}'] = f_scores[:, column]
+        errors['auc'] = metrics.auc(metrics.aligned_errors(joints, true_joints) * MM, AUC_LIMIT)
+        for metric, value in errors.items():
+            results[f'{metric}_{ending}'] = value
+    return results

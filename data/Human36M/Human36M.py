@@ -10,7 +10,7 @@ from data.mesh_dataset import MeshDataset
 from data.records import CocoFile, Record, read_record
 from data.sample import Camera, Sample
 
-SUBJECTS = {  # protocol -> (training, test)
+SUBJECTS: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {  # protocol -> (training, test)
     1: ((1, 5, 6, 7, 8, 9), (11,)),
     2: ((1, 5, 6, 7, 8), (9, 11)),
 }
@@ -24,9 +24,13 @@ class Human36M(MeshDataset):
 
     def load(self) -> Iterator[Sample]:
         cfg = self.cfg
-        subjects = SUBJECTS[cfg.h36m_protocol][0 if self.training else 1]
-        every, cameras = (cfg.h36m_train_every, cfg.h36m_train_cameras) if self.training else (
-            cfg.h36m_test_every, cfg.h36m_test_cameras)
+        subjects, test_subjects = SUBJECTS[cfg.h36m_protocol]
+        every = cfg.h36m_train_every
+        cameras = cfg.h36m_train_cameras
+        if not self.training:
+            subjects = test_subjects
+            every = cfg.h36m_test_every
+            cameras = cfg.h36m_test_cameras
         self.protocol = (f'protocol {cfg.h36m_protocol}, subjects {", ".join(map(str, subjects))}, every {every}th '
                          f'frame, cameras {", ".join(map(str, cameras)) or "all"}')
         for subject in subjects:

@@ -6,6 +6,7 @@ import numpy as np
 from data.joint_set import COCO, add_pelvis
 from data.mesh_dataset import MeshDataset
 from data.records import CocoFile, Record, read_record
+from data.rootnet import RootNetFile
 from data.sample import Camera, Sample
 
 FOCAL = 1500.  # pixels: nothing is known about the cameras
@@ -25,7 +26,7 @@ class MSCOCO(MeshDataset):
         if self.training:
             return self._annotated(people, images)
         if self.boxes.rootnet:
-            return self._detected(people, images)
+            return self._detected(people, images, self.boxes.rootnet)
         return self._undetected(people, images)
 
     def _annotated(self, people: CocoFile, images: str) -> Iterator[Sample]:
@@ -48,9 +49,9 @@ class MSCOCO(MeshDataset):
                 f'{images}/{image.image_file()}', size, bbox, joint_img=joint_img, joint_valid=joint_valid,
                 ann_id=person['id'], fit=fit, fit_camera=camera)
 
-    def _detected(self, people: CocoFile, images: str) -> Iterator[Sample]:
+    def _detected(self, people: CocoFile, images: str, rootnet: RootNetFile) -> Iterator[Sample]:
         """The people in RootNet's file, which may list several per image, annotated or not."""
-        for number, (image_id, bbox, depth) in enumerate(self.boxes.rootnet.entries):
+        for number, (image_id, bbox, depth) in enumerate(rootnet.entries):
             image = people.image(image_id)
             if image is None:
                 self.check.skip('image of the RootNet file is not in the annotations', f'image {image_id}')
@@ -80,12 +81,14 @@ def is_usable(person: Record) -> bool:
 def assumed_camera(img_shape: tuple[int, int]) -> Camera:
     """The camera that images (height, width) are tested with."""
     height, width = img_shape
-    return Camera(np.float32([FOCAL, FOCAL]), np.float32([width / 2, height / 2]))
+    princpt = np.array([width / 2, height / 2], np.float32)
+    return Camera(np.array([FOCAL, FOCAL], np.float32), princpt)
 
 
 def with_pelvis(keypoints: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """COCO's (17, 3) x, y, visibility -> (18, 2) pixels and (18, 1) validity, the pelvis in the middle of the hips."""
     joint_img = keypoints[:, :2]
-    joint_valid = np.float32(keypoints[:, 2:] > 0)
+    joint_valid = (keypoints[:, 2:] > 0).astype(np.float32)
     hips = [COCO.index('L_Hip'), COCO.index('R_Hip')]
-    return (add_pelvis(joint_img), np.concatenate([joint_valid, joint_valid[hips].prod(0, keepdims=True)]))
+    pelvis_valid = joint_valid[hips].prod(0, keepdims=True)
+    return add_pelvis(joint_img), np.concatenate([joint_valid, pelvis_valid])

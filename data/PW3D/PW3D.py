@@ -11,12 +11,13 @@ class PW3D(MeshDataset):
     mesh_target_at_test = True
     stem = '3DPW'  # of the annotation files
     suspect = 'data/3DPW_*.json'
-    rootnet = ('rootnet_output/bbox_root_pw3d_output.json', 'ann_id', 1.)
+    rootnet: tuple[str, str, float] | None = ('rootnet_output/bbox_root_pw3d_output.json', 'ann_id', 1.)
 
     def load(self) -> Iterator[Sample]:
         self.protocol = f'{self.stem} {self.split}, {self.cfg.pw3d_gender} gender'
-        images = next((path for path in (self.folder / 'data' / 'imageFiles', self.folder / 'imageFiles')
-                       if path.is_dir()), self.folder / 'data' / 'imageFiles')
+        images = self.folder / 'data' / 'imageFiles'
+        if not images.is_dir() and (self.folder / 'imageFiles').is_dir():
+            images = self.folder / 'imageFiles'
         file = self.folder / 'data' / f'{self.stem}_{self.split}.json'
         for image, person in CocoFile(file, 'people and their SMPL bodies').pairs():
             camera = image.part('cam_param').camera()

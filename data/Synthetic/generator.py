@@ -4,9 +4,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from common.human_model.body_model import HumanModel
+from data.Synthetic.geometry import axis_angle
 from data.Synthetic.hand_pose import HandPose
 from data.Synthetic.hand_props import HandProps
-from data.Synthetic.pose import BodyPose, axis_angle
+from data.Synthetic.pose import BodyPose
 from data.Synthetic.scene import MARGIN, SOFT_LIGHT, STRONG_LIGHT, frame, image, place
 from data.Synthetic.wardrobe import HandSkin, Wardrobe
 
@@ -19,11 +21,18 @@ NUMBERS = ('pose', 'shape', 'trans', 'focal', 'princpt', 'bbox', 'joints')
 
 
 @dataclass
-class Rendering:
-    """img (S, S, 3) uint8 RGB; joints (J, 3) metres, camera space, of the body model's joint set; the rest in
-    float32: pose (K*3,) axis-angle, shape (10,), trans (3,) metres, focal (2,), princpt (2,), bbox (4,) xywh pixels.
+class Person:
+    """All that is known about a drawn person or hand, float32.
+
+    Attributes:
+        pose: (K*3,) axis-angle, radians.
+        shape: (10,) shape coefficients.
+        trans: (3,) metres.
+        focal: (2,) pixels.
+        princpt: (2,) pixels.
+        bbox: (4,) xywh, pixels.
+        joints: (J, 3) metres, camera space, of the body model's joint set.
     """
-    img: np.ndarray
     pose: np.ndarray
     shape: np.ndarray
     trans: np.ndarray
@@ -32,35 +41,52 @@ class Rendering:
     bbox: np.ndarray
     joints: np.ndarray
 
-    def numbers(self):
-        """All but the image in one row (D,) float32, for `from_numbers`."""
+    def numbers(self) -> np.ndarray:
+        """All in one row (D,) float32, for `from_numbers`."""
         return np.concatenate([np.ravel(getattr(self, name)) for name in NUMBERS]).astype(np.float32)
 
     @classmethod
-    def from_numbers(cls, img, numbers, human_model):
-        """The Rendering of an image and its row of numbers."""
+    def from_numbers(cls, numbers: np.ndarray, human_model: HumanModel) -> 'Person':
+        """The Person of a row of numbers (D,)."""
         ends = np.cumsum([human_model.kinematic_joint_num * 3, 10, 3, 2, 2, 4])
-        *parts, joints = np.split(numbers, ends)
-        return cls(img, *parts, joints.reshape(-1, 3))
+        pose, shape, trans, focal, princpt, bbox, joints = np.split(numbers, ends)
+        return Person(pose, shape, trans, focal, princpt, bbox, joints.reshape(-1, 3))
+
+
+@dataclass
+class Rendering(Person):
+    """A Person with an image, img (S, S, 3) uint8 RGB."""
+    img: np.ndarray
 
 
 class Generator:
-    """Draws samples of one body model (a HumanModel): people in clothes, or right hands.
+    """Draws samples of one body model: people in clothes, or right hands.
 
-    size: side of the images, pixels. max_heading: largest angle between heading and camera, degrees.
-    occlusion: share of the images in which something hides a part of the person. margin: image side / size of the
-    person; the default leaves room for the crops of the augmentation.
+    Args:
+        human_model: The body model.
+        size: Side of the images, pixels.
+        max_heading: Largest angle between heading and camera, degrees.
+        occlusion: Share of the images in which something hides a part of the person.
+        margin: Image side / size of the person; the default leaves room for the crops of the augmentation.
     """
+    pose: BodyPose | HandPose
+    clothes: Wardrobe | HandSkin
+    props: HandProps | None
 
-    def __init__(self, human_model, size=160, max_heading=75.0, occlusion=0.0, margin=MARGIN):
+    def __init__(self, human_model: HumanModel, size: int = 160, max_heading: float = 75.0, occlusion: float = 0.0,
+                 margin: float = MARGIN) -> None:
         self.human_model = human_model
-        self.size, self.max_heading, self.occlusion, self.margin = size, max_heading, occlusion, margin
+        self.size = size
+        self.max_heading = max_heading
+        self.occlusion = occlusion
+        self.margin = margin
         self.faces = np.ascontiguousarray(human_model.face, np.int32)
         vertices, joints = self._body(np.zeros(human_model.kinematic_joint_num * 3), np.zeros(10))
         if human_model.is_hand:
-            self.pose = HandPose(joints)
-            self.clothes = HandSkin(vertices, joints, self.pose.palm)
-            self.props = HandProps(self.faces, joints, self.pose.palm)
+            hand = HandPose(joints)
+            self.pose = hand
+            self.clothes = HandSkin(vertices, joints, hand.palm)
+            self.props = HandProps(self.faces, joints, hand.palm)
             self.light = STRONG_LIGHT
             self.version = HAND_VERSION
         else:
@@ -70,8 +96,8 @@ class Generator:
             self.light = SOFT_LIGHT
             self.version = BODY_VERSION
 
-    def __call__(self, split, index, seed):
-        """The Rendering of sample `index` of a split: the same in every process, whatever was drawn before."""
+    def __call__(self, split: str, index: int, seed: int) -> Rendering:
+        """Sample `index` of a split: the same in every process, whatever was drawn before."""
         rng = np.random.default_rng([seed, SPLITS[split], index])
         rotations = self.pose.sample(rng)
         rotations[0], root = place(rng, rotations[0], self.pose.facing, self.max_heading, self.pose.distance)
@@ -79,24 +105,31 @@ class Generator:
         shape = np.clip(rng.normal(size=10), -2.5, 2.5).astype(np.float32)
         vertices, joints = self._body(pose, shape)
         trans = (root - joints[0]).astype(np.float32)
-        vertices, joints = vertices + trans, joints + trans
-        focal, princpt, bbox = (a.astype(np.float32) for a in frame(rng, vertices, self.size, self.margin))
-        hidden = bbox if rng.random() < self.occlusion else None
-        mesh = vertices, self.faces, self.clothes.dress(rng)
+        vertices = vertices + trans
+        joints = joints + trans
+        focal, princpt, bbox = frame(rng, vertices, self.size, self.margin)
+        hidden = None
+        if rng.random() < self.occlusion:
+            hidden = bbox
+        mesh = (vertices, self.faces, self.clothes.dress(rng))
         if self.props:
             mesh = self.props(rng, vertices, joints, mesh[2], rotations[0])
-        img = image(rng, *mesh, focal, princpt, self.size, self.light, hidden)
-        joints = self.human_model.fit_joints(*(torch.from_numpy(a)[None] for a in (vertices, joints)))[0].numpy()
-        return Rendering(img, pose, shape, trans, focal, princpt, bbox, joints)
+        img = image(rng, mesh, focal, princpt, self.size, self.light, hidden)
+        all_joints = self.human_model.fit_joints(_batch_of_one(vertices), _batch_of_one(joints))[0].numpy()
+        return Rendering(pose, shape, trans, focal, princpt, bbox, all_joints, img)
 
-    def _body(self, pose, shape):
+    def _body(self, pose: np.ndarray, shape: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Vertices (V, 3) and kinematic joints (K, 3), metres."""
         with torch.inference_mode():
-            out = self.human_model(*(torch.from_numpy(np.float32(a))[None] for a in (pose, shape)))
-        return tuple(a[0].numpy() for a in out)
+            vertices, joints = self.human_model(_batch_of_one(pose), _batch_of_one(shape))
+        return vertices[0].numpy(), joints[0].numpy()
 
-    def _eyes(self):
+    def _eyes(self) -> list[int]:
         """Vertex indices of the eyes, where the joint set has them as single vertices."""
         names = self.human_model.joint_set.joints_name
-        rows = [names.index(n) for n in ('L_Eye', 'R_Eye') if n in names]
-        return [int(self.human_model.joint_regressor[r].argmax()) for r in rows]
+        rows = [names.index(name) for name in ('L_Eye', 'R_Eye') if name in names]
+        return [int(self.human_model.joint_regressor[row].argmax()) for row in rows]
+
+
+def _batch_of_one(values: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(np.asarray(values, np.float32))[None]

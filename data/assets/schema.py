@@ -6,6 +6,7 @@ that may be: IfPresent. Only what the loaders use is listed.
 """
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -18,53 +19,70 @@ class IfPresent:
     schema: object
 
 
-def find_problem(value, schema, name='it'):
+def find_problem(value: Any, schema: Any, name: str = 'it') -> str | None:
     """What is wrong with a value, as a text that begins with its name, or None."""
     if isinstance(schema, dict):
-        if not isinstance(value, dict):
-            return f'{name} is no dictionary'
-        for key, part in schema.items():
-            if isinstance(part, IfPresent):
-                if key not in value:
-                    continue
-                part = part.schema
-            if key not in value:
-                return f'{name} has no {key}'
-            problem = find_problem(value[key], part, key if name == 'it' else f'{name}.{key}')
-            if problem:
-                return problem
-        return None
+        return _dictionary_problem(value, schema, name)
     if isinstance(schema, set):
-        return None if isinstance(value, str) and value in schema else f'{name} is {value!r}, not {" or ".join(schema)}'
+        if isinstance(value, str) and value in schema:
+            return None
+        return f'{name} is {value!r}, not {" or ".join(schema)}'
     if isinstance(schema, type):
-        return None if isinstance(value, schema) else f'{name} is {value!r}, no {schema.__name__}'
-    return _array_problem(value, schema if isinstance(schema, list) else [schema], name)
+        if isinstance(value, schema):
+            return None
+        return f'{name} is {value!r}, not of type {schema.__name__}'
+    if isinstance(schema, list):
+        return _array_problem(value, schema, name)
+    return _array_problem(value, [schema], name)
 
 
-def _array_problem(value, shapes, name):
+def _dictionary_problem(value: Any, schema: dict[str, Any], name: str) -> str | None:
+    if not isinstance(value, dict):
+        return f'{name} is not a dictionary'
+    for key, part in schema.items():
+        if isinstance(part, IfPresent):
+            if key not in value:
+                continue
+            part = part.schema
+        if key not in value:
+            return f'{name} has no {key}'
+        place = key
+        if name != 'it':
+            place = f'{name}.{key}'
+        problem = find_problem(value[key], part, place)
+        if problem:
+            return problem
+    return None
+
+
+def _array_problem(value: Any, shapes: list[tuple[int, ...]], name: str) -> str | None:
     try:
         array = np.asarray(value, np.float64)
     except (TypeError, ValueError):
-        return f'{name} is no array of numbers'
+        return f'{name} is not an array of numbers'
     if all(in_shape(array, shape) is None for shape in shapes):
         return f'{name} has the shape {array.shape}, expected {" or ".join(map(str, shapes))}'
-    return None if np.isfinite(array).all() else f'{name} is not finite'
+    if not np.isfinite(array).all():
+        return f'{name} is not finite'
+    return None
 
 
 @dataclass(frozen=True)
 class Coco:
     """A file in COCO's layout: "images" and "annotations", lists of dictionaries with ids.
 
-    image, annotation: what a record holds besides. annotation: None for a file of which only the images are used.
-    unused: whether an annotation is one that the loader leaves out.
+    Attributes:
+        image: What a record of an image holds besides.
+        annotation: The same of an annotation; None: only the images are used.
+        unused: Whether an annotation is one that the loader leaves out.
     """
-    image: dict = field(default_factory=dict)
-    annotation: dict | None = field(default_factory=dict)
+    image: dict[str, Any] = field(default_factory=dict)
+    annotation: dict[str, Any] | None = field(default_factory=dict)
     unused: Callable[[dict], bool] = lambda annotation: False
 
-    def first_problem(self, content):
+    def first_problem(self, content: Any) -> str | None:
         """The first bad record, by its id, and what is wrong with it; None if all are good."""
-        lists = dict(images=list)
+        lists = {'images': list}
         if self.annotation is not None:
             lists['annotations'] = list
         problem = find_problem(content, lists, 'the file')
@@ -100,30 +118,33 @@ class Keyed:
     keys: tuple[str, ...]
     record: object
 
-    def first_problem(self, content):
+    def first_problem(self, content: Any) -> str | None:
         """As Coco.first_problem."""
         return self._search(content, self.keys, '')
 
-    def _search(self, content, keys, place):
+    def _search(self, content: Any, keys: tuple[str, ...], place: str) -> str | None:
         if not keys:
             problem = find_problem(content, self.record)
             return problem and f'{place.strip()}: {problem}'
         if not isinstance(content, dict):
-            return f'{place or "the file"} is no dictionary of one {keys[0]} each'.strip()
-        return next(filter(None, (self._search(value, keys[1:], f'{place} {keys[0]} {key}')
-                                  for key, value in content.items())), None)
+            return f'{place or "the file"} is not a dictionary of one {keys[0]} each'.strip()
+        for key, value in content.items():
+            problem = self._search(value, keys[1:], f'{place} {keys[0]} {key}')
+            if problem:
+                return problem
+        return None
 
 
 @dataclass(frozen=True)
 class Listed:
     """A list of records, each named by the value of `key`."""
     key: str
-    record: dict
+    record: dict[str, Any]
 
-    def first_problem(self, content):
+    def first_problem(self, content: Any) -> str | None:
         """As Coco.first_problem."""
         if not isinstance(content, list):
-            return 'the file is no list'
+            return 'the file is not a list'
         for record in content:
             problem = find_problem(record, {self.key: (), **self.record})
             if problem:
@@ -136,13 +157,18 @@ class Arrays:
     """A list of arrays of one shape."""
     shape: tuple[int, ...]
 
-    def first_problem(self, content):
+    def first_problem(self, content: Any) -> str | None:
         """As Coco.first_problem; an array is named by its place in the list."""
         if not isinstance(content, list):
-            return 'the file is no list'
-        problems = (find_problem(array, self.shape, f'element {i}') for i, array in enumerate(content))
-        return next(filter(None, problems), None)
+            return 'the file is not a list'
+        for number, array in enumerate(content):
+            problem = find_problem(array, self.shape, f'element {number}')
+            if problem:
+                return problem
+        return None
 
 
-def _id(record, key='id'):
-    return record.get(key, 'without an id') if isinstance(record, dict) else repr(record)[:40]
+def _id(record: Any, key: str = 'id') -> Any:
+    if isinstance(record, dict):
+        return record.get(key, 'without an id')
+    return repr(record)[:40]

@@ -1,31 +1,32 @@
 """Which files each data set needs, for what, where they come from, and which setting does without them."""
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 from data.assets.schema import Arrays, Coco, IfPresent, Keyed, Listed
 from data.Human36M.Human36M import SUBJECTS
+from data.settings import Settings
 
 PUBLISHED = 'the annotation archives of I2L-MeshNet (github.com/mks0601/I2L-MeshNet_RELEASE, "Data")'
 ROOTNET = 'the RootNet results of I2L-MeshNet (same page), or: python tool/rootnet_from_gt.py {}'
-TRAIN, TEST, TRAIN_TEST = ('train',), ('test',), ('train', 'test')
-
-
-class Settings(Protocol):
-    """The settings (main/config.py) that decide which files and fields are needed."""
-    human_model: str
-    h36m_protocol: int
-    pw3d_gender: str
-    use_gt_info: bool
+TRAIN = ('train',)
+TEST = ('test',)
+TRAIN_TEST = ('train', 'test')
 
 
 @dataclass(frozen=True)
 class Asset:
     """One file.
 
-    path: below the data folder. holds: what it is for. splits: those that need it. source: where to get it. layout:
-    the form of a JSON file (data/assets/schema.py), or the shape of an array. setting: (field, value) of the settings
-    that does without it. body: the only body model it is needed with. optional: only what it `holds` is missed.
+    Attributes:
+        path: Below the data folder.
+        holds: What it is for.
+        splits: Those that need it.
+        source: Where to get it.
+        layout: The form of a JSON file (data/assets/schema.py), or the shape of an array.
+        setting: (field, value) of the settings that does without it.
+        body: The only body model it is needed with.
+        optional: Only what it `holds` is missed.
     """
     path: str
     holds: str
@@ -37,24 +38,25 @@ class Asset:
     optional: bool = False
 
 
-def fit(joints, **more):
+def fit(joints: int) -> dict[str, Any]:
     """Schema of the parameters of a body model with so many joints."""
-    return dict(pose=(3 * joints,), shape=(10,), trans=(3,), **more)
+    return {'pose': (3 * joints,), 'shape': (10,), 'trans': (3,)}
 
 
-def rootnet(name, file, key, splits=TEST):
+def rootnet(name: str, file: str, key: str, splits: tuple[str, ...] = TEST) -> Asset:
     """RootNet's file of a data set."""
     return Asset(f'{name}/rootnet_output/{file}', 'boxes and root depths', splits, ROOTNET.format(name),
                  Listed(key, dict(bbox=(4,), root_cam=(3,))), setting=('use_gt_info', True))
 
 
-def regressor(path, joints, splits):
+def regressor(path: str, joints: str, splits: tuple[str, ...]) -> Asset:
     """A joint regressor of SMPL."""
     source = 'the repository of I2L-MeshNet (same place below its data/ folder)'
     return Asset(path, f'the {joints} joints of an SMPL mesh', splits, source, (17, 6890), body='smpl')
 
 
-def h36m_regressor(splits):
+def h36m_regressor(splits: tuple[str, ...]) -> Asset:
+    """The regressor of the Human3.6M joints."""
     return regressor('Human36M/J_regressor_h36m_correct.npy', 'Human3.6M', splits)
 
 
@@ -66,6 +68,7 @@ def box(cfg: Settings, splits: tuple[str, ...], has_rootnet: bool = True) -> obj
 
 
 def human36m(cfg: Settings) -> Iterator[Asset]:
+    """The files of Human3.6M."""
     lens = dict(R=(3, 3), t=(3,), f=(2,), c=(2,))
     index = dict.fromkeys(('action_idx', 'subaction_idx', 'cam_idx', 'frame_idx'), ())
     frame = ('action', 'sub-action', 'frame')
@@ -83,6 +86,7 @@ def human36m(cfg: Settings) -> Iterator[Asset]:
 
 
 def muco(cfg: Settings) -> Iterator[Asset]:
+    """The files of MuCo-3DHP."""
     people = dict(bbox=box(cfg, TRAIN), keypoints_cam=(21, 3), keypoints_img=[(21, 2), (21, 3)])
     yield Asset('MuCo/data/MuCo-3DHP.json', 'images, cameras and joints', TRAIN, PUBLISHED,
                 Coco(dict(f=(2,), c=(2,)), people))
@@ -96,6 +100,7 @@ def without_keypoints(person: dict) -> bool:
 
 
 def mscoco(cfg: Settings) -> Iterator[Asset]:
+    """The files of MS COCO."""
     usable = dict(iscrowd=(), num_keypoints=(), bbox=(4,))
     train = Coco({}, dict(**usable, keypoints=(51,)), without_keypoints)
     test = Coco({}, annotation=None)
@@ -112,7 +117,8 @@ def mscoco(cfg: Settings) -> Iterator[Asset]:
     yield rootnet('MSCOCO', 'bbox_root_coco_output.json', 'image_id')
 
 
-def gendered_bodies(cfg: Settings, name: str, stem: str, source: str, has_rootnet: bool) -> Iterator[Asset]:
+def gendered_bodies(cfg: Settings, name: str, stem: str, source: str,
+                    has_rootnet: bool) -> Iterator[Asset]:
     """The files of 3DPW, and of SURREAL, which is converted to the same layout."""
     camera = dict(focal=(2,), princpt=(2,))
     body = fit(24) | dict(shape=[(10,), (300,)])
@@ -126,16 +132,19 @@ def gendered_bodies(cfg: Settings, name: str, stem: str, source: str, has_rootne
 
 
 def pw3d(cfg: Settings) -> Iterator[Asset]:
+    """The files of 3DPW."""
     source = f'{PUBLISHED}, or made by: python tool/3DPW/convert.py'
     yield from gendered_bodies(cfg, 'PW3D', '3DPW', source, has_rootnet=True)
     yield rootnet('PW3D', 'bbox_root_pw3d_output.json', 'ann_id', ('validation', 'test'))
 
 
 def surreal(cfg: Settings) -> Iterator[Asset]:
+    """The files of SURREAL."""
     yield from gendered_bodies(cfg, 'SURREAL', 'SURREAL', 'python tool/SURREAL/convert.py', has_rootnet=False)
 
 
 def freihand(cfg: Settings) -> Iterator[Asset]:
+    """The files of FreiHAND."""
     source = f'{PUBLISHED}, or made by: python tool/FreiHAND/convert.py'
     # the published cam_param holds these two alone: poses and translations are in camera space
     camera = dict(focal=(2,), princpt=(2,))
@@ -152,6 +161,7 @@ def freihand(cfg: Settings) -> Iterator[Asset]:
 
 
 def synthetic(cfg: Settings) -> Iterator[Asset]:
+    """None: the program draws the images itself."""
     yield from ()
 
 
@@ -163,6 +173,14 @@ def assets_of(name: str, cfg: Settings) -> list[Asset] | None:
     """The Assets that a data set needs with these settings; None for a data set that is not in the tables."""
     if name not in TABLES:
         return None
-    return [asset for asset in TABLES[name](cfg)
-            if (asset.setting is None or getattr(cfg, asset.setting[0]) != asset.setting[1])
-            and asset.body in (None, cfg.human_model)]
+    return [asset for asset in TABLES[name](cfg) if is_needed(asset, cfg)]
+
+
+def is_needed(asset: Asset, cfg: Settings) -> bool:
+    """Whether a file is needed with these settings."""
+    if asset.body not in (None, cfg.human_model):
+        return False
+    if asset.setting is None:
+        return True
+    field, value = asset.setting
+    return getattr(cfg, field) != value

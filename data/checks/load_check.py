@@ -2,6 +2,7 @@
 import logging
 import os
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -9,8 +10,10 @@ import numpy as np
 from common.errors import UserError
 from common.utils.preprocessing import crop_affine, looks_like_corners
 from data.checks.units import odd_unit, wrong_shape
-from data.sample import Sample
-from data.target import PlacedFit, fit_error, is_plausible, place_fit
+from data.joint_set import JointSet
+from data.placed_fit import PlacedFit, is_plausible, place_fit
+from data.sample import Fit, Sample
+from data.target import TargetRules, fit_error
 
 log = logging.getLogger(__name__)
 CHECKED = 1000     # samples whose meshes are looked at
@@ -22,67 +25,85 @@ MISSING = 'image missing'
 class LoadCheck:
     """Looks at the samples of one data set on their way into the list.
 
-    name: of the data set. suspect: the file to name when too many are bad. rules: TargetRules, or None where fits are
-    not used. missing_image: 'error' or 'skip'; None: the images are no files. joint_set: of the samples' joints.
-    bbox_3d_size: metres, size of what is looked for; None: unknown, and so are wrong units. max_missing: share of the
-    samples whose images may be missing.
+    Args:
+        name: Of the data set.
+        suspect: The file to name when too many samples are bad.
+        rules: Of the training targets, or None where fits are not used.
+        missing_image: 'error' or 'skip'; None: the images are not files.
+        joint_set: Of the samples' joints.
+        bbox_3d_size: Metres, size of a body or hand; None: unknown, and so are wrong units.
+        max_missing: Share of the samples whose images may be missing.
     """
 
-    def __init__(self, name, suspect, rules, missing_image, joint_set=None, bbox_3d_size=None, max_missing=1.):
-        self.name, self.suspect, self.rules, self.missing_image = name, suspect, rules, missing_image
-        self.joint_set, self.bbox_3d_size = joint_set, bbox_3d_size
+    def __init__(self, name: str, suspect: str, rules: TargetRules | None, missing_image: str | None,
+                 joint_set: JointSet | None = None, bbox_3d_size: float | None = None,
+                 max_missing: float = 1.) -> None:
+        self.name = name
+        self.suspect = suspect
+        self.rules = rules
+        self.missing_image = missing_image
+        self.joint_set = joint_set
+        self.bbox_3d_size = bbox_3d_size
         self.max_missing = max_missing
-        self.counts, self.first = Counter(), {}
-        self.seen, self.bad, self.fits, self.rejected = 0, 0, 0, 0
+        self.counts: Counter[str] = Counter()
+        self.first: dict[str, str] = {}
+        self.seen = 0
+        self.bad = 0
+        self.fits = 0
+        self.rejected = 0
         self.left: Counter[str] = Counter()  # rule of the 2-D fit check -> fits that it leaves
-        self.listed = {}  # folder -> names of the files in it
-        self.late = set()  # indices of samples whose meshes turned out implausible in the training
+        self.listed: dict[str, set[str]] = {}  # folder -> names of the files in it
+        # indices of samples whose meshes turned out implausible in the training
+        self.late: set[int] = set()
 
-    def masked_later(self, index, where):
-        """Count a mesh of impossible size or place that was not among the first CHECKED; tells of 1, 10, 100, ..."""
-        known = len(self.late)
+    def masked_later(self, index: int, where: str) -> None:
+        """Count a mesh of impossible size or place beyond the first CHECKED; warns at the 1st, 10th, 100th, ..."""
+        if index in self.late:
+            return
         self.late.add(index)
-        if len(self.late) > known and len(self.late) in (1, 10, 100, 1000, 10000, 100000):
-            log.warning('%s: %d of the meshes read so far by this process %s of impossible size or place, masked '
-                        '(the last: %s); suspect %s', self.name, len(self.late), 'is' if known == 0 else 'are', where,
-                        self.suspect)
+        count = len(self.late)
+        if count in (1, 10, 100, 1000, 10000, 100000):
+            log.warning('%s: masked meshes of impossible size or place, read so far by this process: %d '
+                        '(the last: %s); suspect %s', self.name, count, where, self.suspect)
 
-    def skip(self, why, where, suspicious=False):
-        """Count something that is left out. suspicious: so many of these stop the run."""
+    def skip(self, why: str, where: str, suspicious: bool = False) -> None:
+        """Count something that is left out. suspicious: counts towards the limit that aborts the run."""
         self.counts[why] += 1
         self.first.setdefault(why, where)
         if suspicious and self.seen < CHECKED:
             self.seen += 1
             self.bad += 1
 
-    def filter(self, samples):
-        """The samples that can be used, their bad parts masked; a report at the end.
+    def filter(self, samples: Iterable[Sample]) -> Iterator[Sample]:
+        """Yield the samples that can be used, their bad parts masked; a report at the end.
 
-        UserError: too many are bad, or one has an array of another shape than data/sample.py says.
+        Raises:
+            UserError: Too many are bad, or one has an array of another shape than data/sample.py says.
         """
         total = 0
         for sample in samples:
             total += 1
+            where = f'{sample.img_path}, id {sample.ann_id}'
             odd = wrong_shape(sample, self.joint_set)
             if odd:
-                raise UserError(f'{self.name}: {odd} ({sample.img_path}, id {sample.ann_id}); suspect {self.suspect}, '
+                raise UserError(f'{self.name}: {odd} ({where}); suspect {self.suspect}, '
                                 f'and see python tool/check_assets.py {self.name}')
-            problem = self._problem(sample) or self._mask_joints(sample) or self._mask_fit(sample) or (
-                self.bbox_3d_size and odd_unit(sample, self.bbox_3d_size))
+            reason_to_skip = self._reason_to_skip(sample)
+            problem = reason_to_skip or self._mask(sample)
             if problem:
-                self.skip(problem, f'{sample.img_path}, id {sample.ann_id}', suspicious=True)
+                self.skip(problem, where, suspicious=True)
             elif self.seen < CHECKED:
                 self.seen += 1
             if self.seen == CHECKED:
                 self._stop_if_too_many()
-            if not (problem and problem.endswith('skipped')):
+            if not reason_to_skip:
                 yield sample
         self.listed = {}
         self._stop_if_too_many()
         self._stop_if_images_are_missing(total)
         self._report()
 
-    def _problem(self, sample):
+    def _reason_to_skip(self, sample: Sample) -> str | None:
         """Why a sample cannot be used at all, or None."""
         height, width = sample.img_shape
         x, y, w, h = sample.bbox
@@ -102,39 +123,55 @@ class LoadCheck:
             self.skip(MISSING, sample.img_path)
         return None
 
-    def _exists(self, path):
+    def _mask(self, sample: Sample) -> str | None:
+        """Take out the parts that cannot be; returns what is wrong with them, or looks like another unit, or None."""
+        problem = self._mask_joints(sample) or self._mask_fit(sample)
+        if problem is None and self.bbox_3d_size is not None:
+            problem = odd_unit(sample, self.bbox_3d_size)
+        return problem
+
+    def _exists(self, path: str) -> bool:
         """Whether a file is there. Each folder is listed once: to ask for every file would take minutes."""
         folder, name = os.path.split(path)
         if folder not in self.listed:
-            self.listed[folder] = set(os.listdir(folder)) if os.path.isdir(folder) else set()
+            self.listed[folder] = set()
+            if os.path.isdir(folder):
+                self.listed[folder].update(os.listdir(folder))
+        if name in self.listed[folder]:
+            return True
         # the second look is for file systems to which names are the same that differ in case or accents
-        return name in self.listed[folder] or (bool(self.listed[folder]) and os.path.exists(path))
+        return bool(self.listed[folder]) and os.path.exists(path)
 
-    def _mask_joints(self, sample):
+    def _mask_joints(self, sample: Sample) -> str | None:
         """Take out joints that cannot be; returns what was wrong, or None."""
-        present = [a for a in (sample.joint_img, sample.joint_cam) if a is not None]
+        present = [array for array in (sample.joint_img, sample.joint_cam) if array is not None]
         if not present:
             return None
-        finite = np.all([np.isfinite(a).all(1) for a in present], axis=0)
-        valid = finite if sample.joint_valid is None else finite & (np.ravel(sample.joint_valid) > 0)
+        finite: np.ndarray = np.all([np.isfinite(array).all(1) for array in present], axis=0)
+        valid = finite
+        if sample.joint_valid is not None:
+            valid = finite & (np.ravel(sample.joint_valid) > 0)
         if sample.joint_cam is not None and (sample.joint_cam[valid, 2] <= 0).any():
-            sample.joint_img = sample.joint_cam = sample.joint_valid = None
+            sample.joint_img = None
+            sample.joint_cam = None
+            sample.joint_valid = None
             return 'joints behind the camera, masked'
-        root_known = sample.joint_cam is None or self.joint_set is None or valid[self.joint_set.root_idx]
         if not finite.all():
-            sample.joint_valid = np.float32(valid)[:, None]
+            sample.joint_valid = valid.astype(np.float32)[:, None]
             for joints in present:
                 joints[~finite] = 0
-        if not root_known:  # depths are relative to it
-            sample.joint_cam = None
-        return None if finite.all() else 'joints not finite, masked'
-
-    def _mask_fit(self, sample):
-        """Take out a fit that cannot be; returns what was wrong, or None."""
-        fit, rules = sample.fit, self.rules
-        if fit is None:
+        if self.joint_set is not None and not valid[self.joint_set.root_idx]:
+            sample.joint_cam = None  # its depths are relative to the root
+        if finite.all():
             return None
-        if not all(np.isfinite(v).all() for v in (fit.pose, fit.shape, fit.trans, fit.R, fit.t) if v is not None):
+        return 'joints not finite, masked'
+
+    def _mask_fit(self, sample: Sample) -> str | None:
+        """Take out a fit that cannot be; returns what was wrong, or None."""
+        rules = self.rules
+        if sample.fit is None:
+            return None
+        if not is_finite(sample.fit):
             sample.fit = None
             return 'fit not finite, masked'
         if (sample.fit_camera or sample.camera) is None:
@@ -147,16 +184,16 @@ class LoadCheck:
             sample.fit = None
             return 'mesh of impossible size or place, masked'
         self.fits += 1
-        if rules.fit_check:
-            self._count_fit(placed, sample)
+        self._count_fit(placed, sample, rules)
         return None
 
-    def _count_fit(self, placed: PlacedFit, sample: Sample) -> None:
+    def _count_fit(self, placed: PlacedFit, sample: Sample, rules: TargetRules) -> None:
         """Count a fit that the check of the rules rejects; the 2-D check also by each of its two rules."""
-        rules = self.rules
         check = rules.fit_check
+        if check is None:
+            return
         img2bb_trans = crop_affine(sample.bbox, 1, 0, rules.codec.input_img_shape)
-        self.rejected += fit_error(placed, sample, False, img2bb_trans, rules) > check.limit
+        self.rejected += fit_error(placed, sample, False, img2bb_trans, rules, check) > check.limit
         if check.kind == '2d':
             for name, published_pelvis in (('published', True), ('exact', False)):
                 variant = replace(check, published_pelvis=published_pelvis)
@@ -169,12 +206,12 @@ class LoadCheck:
                             f'{self.first[MISSING]}. At most {self.max_missing:.0%} may be missing; '
                             f'max_missing_images={missing / total:.2g} or more goes on without them')
 
-    def _stop_if_too_many(self):
+    def _stop_if_too_many(self) -> None:
         if self.bad > max(MAX_BAD, MAX_SHARE * self.seen):
             raise UserError(f'{self.name}: {self.bad} of the first {self.seen} samples make no sense '
                             f'({self._counted()}); suspect {self.suspect}')
 
-    def _report(self):
+    def _report(self) -> None:
         if self.counts:
             log.warning('%s: %s', self.name, self._counted())
         if self.rejected:
@@ -184,5 +221,11 @@ class LoadCheck:
             log.warning('%s: of the first %d fits, coco_fit_check=published leaves %d, coco_fit_check=exact %d',
                         self.name, self.fits, self.left['published'], self.left['exact'])
 
-    def _counted(self):
+    def _counted(self) -> str:
         return '; '.join(f'{count} x {why} (first: {self.first[why]})' for why, count in self.counts.items())
+
+
+def is_finite(fit: Fit) -> bool:
+    """Whether all numbers of a fit are finite."""
+    arrays = (fit.pose, fit.shape, fit.trans, fit.R, fit.t)
+    return all(np.isfinite(array).all() for array in arrays if array is not None)

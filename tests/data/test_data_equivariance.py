@@ -8,7 +8,7 @@ import torch
 from common.utils import transforms
 from common.utils.preprocessing import AugParams
 from data import build_dataset
-from data.target import place_fit
+from data.placed_fit import place_fit
 from tests.data_tools import HANDS, data_config, dot_position, image_with_dot, in_patch
 
 NAMES = ('Human36M', 'MuCo', 'MSCOCO', 'PW3D', 'FreiHAND')

@@ -169,7 +169,7 @@ def test_unknown_names_splits_and_body_models_are_refused(open_set):
 def test_excluded_images_are_left_out_of_the_test(open_set):
     names = [s.img_path.rsplit('/', 1)[1] for s in open_set('Human36M', 'test').samples]
     data = open_set('Human36M', 'test', f'exclude=[{names[1]},images/{names[2]}]')
-    assert len(data) == len(names) - 2 and data.excluded == 2
+    assert len(data) == len(names) - 2 and data.exclusion.count == 2
     assert len(open_set('Human36M', 'train', f'exclude=[{names[1]}]')) == 20
     with pytest.raises(UserError, match='has no image nowhere.jpg'):
         open_set('Human36M', 'test', 'exclude=[nowhere.jpg]')

@@ -11,7 +11,7 @@ from common.train.loader import EpochView, make_loader, shard
 from common.utils.preprocessing import AugParams
 from common.utils.render import rasterise
 from data import build_dataset
-from data.Synthetic.generator import Rendering
+from data.Synthetic.generator import Person
 from data.Synthetic.store import ImageStore
 from data.Synthetic.Synthetic import Draw, fingerprint
 from tests.synthetic_tools import config, mesh_of
@@ -28,8 +28,8 @@ def test_targets_sit_on_the_augmented_image(body, aug):
     dataset = build_dataset('Synthetic', 'train', config())
     for i in range(3):
         sample = dataset.samples[i]
-        d = Rendering(sample.extra['img'], sample.fit.pose, sample.fit.shape, sample.fit.trans, sample.camera.focal,
-                      sample.camera.princpt, sample.bbox, sample.joint_cam)
+        d = Person(sample.fit.pose, sample.fit.shape, sample.fit.trans, sample.camera.focal, sample.camera.princpt,
+                   sample.bbox, sample.joint_cam)
         vertices, _ = mesh_of(body, d)
         mask = rasterise(vertices, body.face, np.ones_like(vertices), d.focal, d.princpt, (160, 160), 2)[1]
         dataset.load_image = lambda _, mask=mask: np.uint8(mask[..., None].repeat(3, 2) * 255)

@@ -194,7 +194,7 @@ def test_a_test_of_freihand_that_leaves_images_out_ends_at_once(open_set):
 @pytest.mark.parametrize(('change', 'told'), [
     (lambda truth: truth[:3], r'has the shape \(3, 21, 3\), expected \(4, 21, 3\)'),
     (lambda truth: [[[NAN] * 3] * 21] * 4, 'has values that are not finite: download it again'),
-    (lambda truth: [1, [2]], 'is no array of numbers .*: download it again'),
+    (lambda truth: [1, [2]], 'is not an array of numbers .*: download it again'),
     (lambda truth: {'a': 1}, 'holds a dict where a list belongs')])
 def test_released_truth_of_freihand(change, told, open_set, changed):
 

@@ -111,7 +111,7 @@ def test_memory_is_split_into_peak_and_growth(tmp_path, monkeypatch):
 @pytest.mark.parametrize('body', ['open_body', 'open_hand'])
 def test_every_kind_of_test_set_is_evaluated_whole(tmp_path, body):
     config = tiny_config(tmp_path, f'body_model={body}', 'stage=param', 'synthetic_test_size=2')
-    scores = {title: data.evaluate(evaluation.random_outputs(data, 2), 0)
+    scores = {title: data.evaluate(evaluation.random_outputs(data, config, 2), 0)
               for title, data in evaluation.test_sets(config).items()}
     joints, mesh = {'mpjpe', 'pa_mpjpe', 'joint_error'}, {'mpvpe', 'pa_mpvpe'}
     kinds = {'Synthetic': joints | mesh} | ({'FreiHAND-like': joints | mesh | {'f_5', 'f_15', 'auc'}} if config.is_hand

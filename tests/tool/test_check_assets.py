@@ -160,12 +160,12 @@ def load_and_prepare_evaluation(name, split, cfg):
 
 
 def test_layouts_of_other_files():
-    assert Coco().first_problem([]) == 'the file is no dictionary'
+    assert Coco().first_problem([]) == 'the file is not a dictionary'
     assert Coco().first_problem(dict(images=[], annotations=[])) == 'the file has no annotations'
     image = dict(id=3, file_name='a.jpg', width=10, height=10)
     person = dict(id=5, image_id=4, bbox=[0, 0, 5, 5])
     assert 'annotation 5: image_id 4' in Coco().first_problem(dict(images=[image], annotations=[person]))
-    assert 'no dictionary' in Keyed(('subject', 'frame'), (3,)).first_problem({'1': [1, 2, 3]})
-    assert Listed('image_id', dict(bbox=(4,))).first_problem({}) == 'the file is no list'
-    assert Arrays((2,)).first_problem([[1, 2], [3, 'a']]) == 'element 1 is no array of numbers'
+    assert 'not a dictionary' in Keyed(('subject', 'frame'), (3,)).first_problem({'1': [1, 2, 3]})
+    assert Listed('image_id', dict(bbox=(4,))).first_problem({}) == 'the file is not a list'
+    assert Arrays((2,)).first_problem([[1, 2], [3, 'a']]) == 'element 1 is not an array of numbers'
     assert Arrays((2,)).first_problem([[1, 2], [3, 4]]) is None

@@ -5,7 +5,7 @@ import pytest
 
 from common.errors import UserError
 from common.human_model import get_human_model
-from data.target import place_fit
+from data.placed_fit import place_fit
 from tests.raw_releases import (
     load_converted,
     load_json,

@@ -8,8 +8,9 @@ from common.human_model import HumanModel
 from common.utils.preprocessing import crop_affine
 from common.utils.vis import draw_meshes
 from data.mesh_dataset import MeshDataset
+from data.placed_fit import PlacedFit, place_fit
 from data.sample import Sample
-from data.target import PlacedFit, fit_error, has_joints, place_fit
+from data.target import fit_error, has_joints
 
 INDENT = ' ' * 11  # of lines below a row of the table
 
@@ -77,7 +78,7 @@ def joint_error(dataset: MeshDataset, sample: Sample, placed: PlacedFit,
     if not has_joints(sample) or (check.kind == '3d' and sample.joint_cam is None):
         return None, 'drawn (there are no joints to compare with)'
     img2bb_trans = crop_affine(sample.bbox, 1, 0, dataset.codec.input_img_shape)
-    distance = fit_error(placed, sample, False, img2bb_trans, dataset.rules)
+    distance = fit_error(placed, sample, False, img2bb_trans, dataset.rules, check)
     if check.kind == '3d':
         return 1000 * distance, f'joint error {1000 * distance:.1f} mm'
     pixels = distance / dataset.codec.lixel_per_pixel[0]

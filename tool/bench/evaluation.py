@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from data import build_dataset
-from data.FreiHAND.FreiHAND import FreiHAND
+from data.evaluation.evaluator import Errors, EvalBatch
+from data.FreiHAND.FreiHAND import hand_errors
 from data.mesh_dataset import MeshDataset
 from main.config import Config
 from tool.bench.imitation import BODIES, HANDS, LENGTH, Imitation, Kind, write_photo
@@ -23,13 +24,15 @@ class JointSet3D(Imitation):
 
 class FreiHANDLike(Imitation):
     """A test set with FreiHAND's scores and its released ground truth."""
-    compare = FreiHAND.compare
-
     @functools.cached_property
     def truth(self) -> tuple[np.ndarray, np.ndarray]:
         """(N, 21, 3) joints and (N, 778, 3) vertices, metres."""
         mesh = np.random.default_rng(0).normal(scale=.05, size=(LENGTH, self.human_model.vertex_num, 3))
         return self.eval_joints.regress(mesh), mesh
+
+    def compare(self, batch: EvalBatch) -> Errors:
+        """All of FreiHAND's scores."""
+        return hand_errors(batch, self.eval_joints, self.truth)
 
 
 def test_sets(cfg: Config) -> dict[str, MeshDataset]:
@@ -48,16 +51,16 @@ def test_sets(cfg: Config) -> dict[str, MeshDataset]:
     return sets
 
 
-def random_outputs(data: MeshDataset, batch: int) -> dict[str, np.ndarray]:
+def random_outputs(data: MeshDataset, cfg: Config, batch: int) -> dict[str, np.ndarray]:
     """What the network may have predicted for a batch of a test set, in its stage."""
     rng = np.random.default_rng(0)
     shape = (batch, data.human_model.vertex_num, 3)
-    outs = {'mesh_coord_img': rng.uniform(0, data.cfg.output_hm_shape[0], shape).astype(np.float32),
+    outs = {'mesh_coord_img': rng.uniform(0, cfg.output_hm_shape[0], shape).astype(np.float32),
             'bb2img_trans': np.tile(np.eye(2, 3, dtype=np.float32), (batch, 1, 1))}
     if data.mesh_target_at_test:
         distance = np.array([0, 0, 5], np.float32)
         outs['mesh_coord_cam_target'] = rng.normal(size=shape).astype(np.float32) + distance
-    if data.cfg.stage == 'param':
+    if cfg.stage == 'param':
         outs['mesh_coord_cam'] = rng.normal(scale=.05, size=shape).astype(np.float32)
     return outs
 
@@ -68,7 +71,7 @@ def measure_evaluation(cfg: Config, device: torch.device, repeats: int) -> list[
     batch = min(cfg.test_batch_size, *[len(data) for data in sets.values()])
     calls: dict[str, Callable] = {'net': network_inference(cfg, [device])}
     for title, data in sets.items():
-        calls[title] = functools.partial(data.evaluate, random_outputs(data, batch), 0)
+        calls[title] = functools.partial(data.evaluate, random_outputs(data, cfg, batch), 0)
     seconds = alternate(calls, repeats, device)
     net = cfg.test_batch_size / seconds['net']
     return [Row(f'evaluation, {title}', batch / seconds[title], 'samples/s', "the network's inference", net,

@@ -80,6 +80,7 @@ class Imitation(MeshDataset):
         corner = pixels.min(0)
         tight = np.concatenate([corner, pixels.max(0) - corner])
         box = process_bbox(tight, width, height, self.cfg.input_img_shape)
+        assert box is not None  # the person is in the middle of the image
         joint_img, joint_cam = self.annotated_joints(vertices, camera)
         for i in range(LENGTH):
             yield Sample(str(self.path), self.kind.shape, box, camera, joint_img=joint_img, joint_cam=joint_cam,
@@ -90,7 +91,7 @@ class Imitation(MeshDataset):
         """joint_img (J, 2) pixels and joint_cam (J, 3) metres that a data set of this kind has for a mesh (V, 3)."""
         if self.joint_set is None:
             return None, None
-        joints = self.regressor('h36m' if self.joint_set is HUMAN36M else 'coco') @ vertices
+        joints = self.body.regressor('h36m' if self.joint_set is HUMAN36M else 'coco') @ vertices
         if self.joint_set is COCO:
             joints = add_pelvis(joints)
         pixels = cam2pixel(joints, camera.focal, camera.princpt)[:, :2]

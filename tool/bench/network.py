@@ -57,7 +57,7 @@ def network_training(cfg: Config, devices: list[torch.device], step: bool = Fals
     With `step` the optimiser moves too. Under torchrun gradients are averaged over the processes, as in training.
     """
     human_model = get_human_model(cfg.human_model, cfg.human_model_dir)
-    model = get_model(cfg, human_model, 'train').to(devices[0], memory_format=torch.channels_last).train()
+    model = get_model(cfg, human_model, 'train').to(memory_format=torch.channels_last).to(devices[0]).train()
     parameters = freeze_and_collect(model)
     optimizer = make_optimizer(cfg.optimizer, parameters, cfg.lr, cfg.weight_decay) if step else None
     net = wrap(model, devices, cfg.amp, cfg.compile, cfg.sync_bn)

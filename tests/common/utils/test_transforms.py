@@ -5,8 +5,8 @@ import torch
 
 from common.utils import transforms
 from common.utils.joint_set import SMPL
+from data.placed_fit import place_fit
 from data.sample import Fit, Sample
-from data.target import place_fit
 from tests.data_tools import pinhole, rotation, symmetric_body
 
 ORDER = SMPL.flip_order()[:24]
