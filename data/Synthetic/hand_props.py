@@ -70,7 +70,7 @@ class HandProps:
         if rng.random() < .7:
             radius = rng.uniform(.005, .022)
             half = rng.uniform(.03, .1)
-            along = np.array([-half, -half, half, half])
+            along = half * np.array([-1, -1, 1, 1])
             radii = radius * np.array([0, 1, 1, 0])
         else:
             radius = rng.uniform(.012, .035)
@@ -110,8 +110,8 @@ def tube(rings: np.ndarray, color: np.ndarray) -> Mesh:
     b = index[1:]
     c = np.roll(b, -1, 1)
     d = np.roll(a, -1, 1)
-    halves = [np.stack((a, b, c), -1), np.stack((a, c, d), -1)]
-    faces = np.concatenate([half.reshape(-1, 3) for half in halves])
+    halves = np.stack([a, b, c], -1), np.stack([a, c, d], -1)
+    faces = np.concatenate(halves).reshape(-1, 3)
     outwards = (rings - rings.mean(1, keepdims=True)).reshape(-1, 3)
     vertices = rings.reshape(-1, 3)
     first, second, third = (vertices[faces[:, k]] for k in range(3))
