@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from common.devices import processes
 from common.devices.gpus import devices
-from common.devices.wrap import autocast_dtype, to_device, wrap
+from common.devices.wrap import autocast_dtype, check_settings, to_device, wrap
 from common.errors import UserError
 from common.files.lock import FolderLock
 from common.files.whole import write_text
@@ -32,7 +32,7 @@ from common.train.metrics_file import MetricsFile
 from common.train.optim import Schedule, freeze_and_collect, make_optimizer
 from common.train.saver import Saver
 from common.train.start import Start, find_start, load_state, load_weights
-from common.train.startup import report
+from common.train.startup import compare_processes, report
 from common.train.stop import StopRequest
 from data import build_dataset
 from data.assets.missing import report_missing
@@ -58,6 +58,7 @@ class Base:
         self.cfg = copy.deepcopy(config)
         self.devices = devices()
         self.device = self.devices[0]
+        check_settings(self.devices, config.amp, config.compile)
         processes.init(self.device)
         self.output = Path(config.output_dir)
         self.lock: FolderLock | None = None
@@ -117,6 +118,7 @@ class Trainer(Base):
             self.metrics.new_run()
         self.progress = Progress(start.epoch, start.step, start.stage_start)
         self.schedule = self.make_schedule()
+        compare_processes(self.cfg, start, len(self.dataset), self.batches.steps)
         report(self.cfg, self.output / 'log', self.devices, [*sets_3d, *sets_2d], self.batches,
                self.model, self.schedule)
         self.loop = TrainLoop(self.cfg, self.devices, self.model, self.optimizer, self.scaler,
@@ -217,6 +219,8 @@ class Tester(Base):
         model = get_model(self.cfg, self.body_model(), 'test')
         checkpoint.load_network(model, content, snapshot, regressor_optional=self.cfg.stage == 'lixel')
         self.dataset = build_dataset(self.cfg.testset, 'test', self.cfg)  # last: it may take minutes
+        processes.require_same({'the snapshot': self.snapshot.name, 'its epoch': self.epoch,
+                                'the number of test samples': len(self.dataset)})
         model = prepare_for_inference(model, self.device)
         self.net = wrap(model, self.devices, self.cfg.amp, self.cfg.compile)
 
