@@ -119,8 +119,8 @@ class Trainer(Base):
         self.progress = Progress(start.epoch, start.step, start.stage_start)
         self.schedule = self.make_schedule()
         compare_processes(self.cfg, start, len(self.dataset), self.batches.steps)
-        report(self.cfg, self.output / 'log', self.devices, [*sets_3d, *sets_2d], self.batches,
-               self.model, self.schedule)
+        report(self.cfg, self.output / 'log', self.devices, [*sets_3d, *sets_2d], self.batches, self.model,
+               self.schedule)
         self.loop = TrainLoop(self.cfg, self.devices, self.model, self.optimizer, self.scaler,
                               self.schedule, self.batches, self.progress, self.metrics, self.save)
 
@@ -153,24 +153,22 @@ class Trainer(Base):
 
     def make_optimizer(self) -> None:
         """Set `optimizer`, over all that the stage trains, and `scaler`, which does nothing unless amp=fp16."""
-        cfg = self.cfg
         parameters = freeze_and_collect(self.model)
-        self.optimizer = make_optimizer(cfg.optimizer, parameters, cfg.lr, cfg.weight_decay)
-        half = autocast_dtype(cfg.amp, self.device) == torch.float16
+        self.optimizer = make_optimizer(self.cfg.optimizer, parameters, self.cfg.lr, self.cfg.weight_decay)
+        half = autocast_dtype(self.cfg.amp, self.device) == torch.float16
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=half)
 
     def make_schedule(self) -> Schedule:
         """The learning rate of every step of the stage."""
         cfg = self.cfg
         begin = self.progress.stage_start
-        return Schedule(cfg.lr_schedule, cfg.lr, cfg.lr_dec_factor, cfg.lr_dec_epoch, begin,
-                        cfg.stage_end(begin), self.batches.steps, cfg.warmup_iters)
+        return Schedule(cfg.lr_schedule, cfg.lr, cfg.lr_dec_factor, cfg.lr_dec_epoch, begin, cfg.stage_end(begin),
+                        self.batches.steps, cfg.warmup_iters)
 
     def train(self) -> bool:
         """Train to the end of the stage; False: ended early. See TrainLoop.run, also for the errors."""
         if self.progress.epoch >= self.schedule.end_epoch:
-            log.info('nothing to do: the %s stage ends at epoch %d', self.cfg.stage,
-                     self.schedule.end_epoch)
+            log.info('nothing to do: the %s stage ends at epoch %d', self.cfg.stage, self.schedule.end_epoch)
         loader = self.loader(EpochView(self.dataset), self.batches)  # local: its processes end here
         try:
             with StopRequest() as stop:
@@ -219,8 +217,7 @@ class Tester(Base):
         model = get_model(self.cfg, self.body_model(), 'test')
         checkpoint.load_network(model, content, snapshot, regressor_optional=self.cfg.stage == 'lixel')
         self.dataset = build_dataset(self.cfg.testset, 'test', self.cfg)  # last: it may take minutes
-        processes.require_same({'the snapshot': self.snapshot.name, 'its epoch': self.epoch,
-                                'the number of test samples': len(self.dataset)})
+        processes.require_same({'the epoch tested': self.epoch, 'the number of test samples': len(self.dataset)})
         model = prepare_for_inference(model, self.device)
         self.net = wrap(model, self.devices, self.cfg.amp, self.cfg.compile)
 
@@ -234,8 +231,7 @@ class Tester(Base):
                    disable=None if processes.is_main() else True)
         rows = []
         for indices, batch in zip(batches, bar, strict=True):
-            inputs, targets, meta_info = to_device(batch, self.device)
-            outs = self.net(inputs, targets, meta_info, 'test')
+            outs = self.net(*to_device(batch, self.device), 'test')
             outs = {name: value.float().cpu().numpy() for name, value in outs.items()}
             rows.append(self.dataset.evaluate(outs, indices[0]))
         gathered = processes.gather_objects(rows)

@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.parallel import DataParallel, DistributedDataParallel
+from torch.nn.parallel import DistributedDataParallel
 
 from common.devices import processes
+from common.devices.replicas import Replicas
 from common.errors import UserError
 
 # DDP's option to copy the first process's buffers before every forward pass; newer versions of PyTorch renamed it.
@@ -63,8 +64,9 @@ def wrap(model: nn.Module, devices: list[torch.device], amp: str = 'none', compi
          sync_bn: bool = False) -> nn.Module:
     """The callable to train with; `model` itself stays what is saved and loaded.
 
-    One process: DataParallel over several GPUs, nothing on one device. Under torchrun: DistributedDataParallel, for
-    which `freeze_and_collect` must have been called: it waits for a gradient of every parameter that may have one.
+    One process: Replicas (DataParallel) over several GPUs, nothing on one device. Under torchrun:
+    DistributedDataParallel, for which `freeze_and_collect` must have been called: it waits for a gradient of every
+    parameter that may have one.
 
     Args:
         model: the network, on the first device.
@@ -85,10 +87,10 @@ def wrap(model: nn.Module, devices: list[torch.device], amp: str = 'none', compi
     if processes.active() and any(parameter.requires_grad for parameter in net.parameters()):
         ids = [first.index] if first.type == 'cuda' else None
         # BatchNorm's averages need no broadcast: only the first process saves them, as DataParallel saves device 0's
-        options: dict[str, Any] = {BUFFER_SYNC: False}
+        options: dict[str, Any] = {BUFFER_SYNC: False, 'gradient_as_bucket_view': True}
         return DistributedDataParallel(net, device_ids=ids, **options)
     if len(devices) > 1:
-        return DataParallel(net, [device.index for device in devices])
+        return Replicas(net, [device.index for device in devices])
     return net
 
 

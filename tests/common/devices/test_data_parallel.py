@@ -142,3 +142,48 @@ def test_a_test_on_several_devices_is_that_on_one(sent, monkeypatch, tmp_path, b
             assert got.keys() == want.keys()
             for key, value in got.items():
                 assert np.abs(value - want[key]).max() < 1e-4, key
+
+
+@pytest.mark.parametrize('name', STAGES)
+def test_the_replicas_get_what_is_trained_alone(sent, name):
+    """In every step; all else once. Three steps of SGD with batch statistics give what PyTorch's DataParallel gives."""
+    config = tiny_config('unused', *STAGES[name])
+    body = get_human_model(config.human_model)
+    results = []
+    for ours in (True, False):
+        torch.manual_seed(0)
+        model = get_model(config, body, 'train').double()
+        model.pose_only = name == 'pose only'
+        parameters = freeze_and_collect(model)
+        net = wrap(model, cpu_devices(3))
+        if not ours:
+            net = nn.DataParallel(net.module, [0, 1, 2])
+        net.train()
+        optimizer = torch.optim.SGD(parameters, lr=1e-3)
+        torch.manual_seed(1)
+        for step in range(3):
+            batch = random_batch(body, config, 8, torch.device('cpu'))
+            sent.clear()
+            losses = net(*[{key: value.double() for key, value in part.items()} for part in batch], 'train')
+            sum(loss.mean() for loss in losses.values()).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            trained = sum(parameter.numel() for parameter in parameters)
+            if ours and step:
+                assert sent['weights'] == sent['gradients'] == trained
+        results.append(model.state_dict())
+    for key, value in results[0].items():
+        assert (value - results[1][key]).abs().double().max() < 1e-9, key
+
+
+def test_a_test_sends_the_network_once(sent):
+    config = tiny_config('unused', 'stage=param')
+    body = get_human_model(config.human_model)
+    net = wrap(get_model(config, body, 'test').eval().requires_grad_(False), cpu_devices(3))
+    batch = random_batch(body, config, 2, torch.device('cpu'))  # fewer samples than devices at first
+    with torch.inference_mode():
+        net(*batch, 'test')
+        assert sent['weights'] > 0
+        sent.clear()
+        outs = net(*random_batch(body, config, 8, torch.device('cpu')), 'test')
+    assert sent['weights'] == 0 and len(outs['mesh_coord_cam']) == 8

@@ -20,6 +20,7 @@ WAITING = ('_local_scalar_dense', 'nonzero', 'is_nonzero', 'equal', 'masked_sele
 CASES = {'lixel': ('body', ['heatmap_loss_weight=1'], 'train'), 'pose only': ('body', [], 'train'),
          'param': ('body', ['stage=param'], 'train'), 'hand param': ('hand', ['stage=param'], 'train'),
          'test': ('body', ['stage=param'], 'test'), 'hand test': ('hand', ['stage=param'], 'test')}
+SENT = {'param': (600_000, 800_000), 'hand param': (600_000, 800_000), 'test': (0, 0)}  # weights in every pass
 
 
 class Watch(TorchDispatchMode):
@@ -91,7 +92,7 @@ def mode(monkeypatch):
 @pytest.mark.parametrize('name', CASES)
 def test_the_whole_network_on_cuda_devices(mode, monkeypatch, name, amp):
     watch = Watch()
-    simulate(monkeypatch, mode, watch)
+    sent = simulate(monkeypatch, mode, watch)
     config, body, model = fake_network(name, mode)
     phase = CASES[name][2]
     for replicas, size in ((1, 3), (3, 8)):
@@ -103,7 +104,12 @@ def test_the_whole_network_on_cuda_devices(mode, monkeypatch, name, amp):
             batch = random_batch(body, config, size, devices[0])
             net.train(phase == 'train')
             with torch.set_grad_enabled(phase == 'train'), watch:
+                net(*batch, phase)
+                sent.clear()
                 outs = net(*batch, phase)
         assert not watch.faults
+        if replicas > 1 and name in SENT:
+            low, high = SENT[name]
+            assert low <= sent['weights'] <= high
         assert all(len(out) == size and out.device == devices[0] for out in outs.values())
         assert (torch.float16 in watch.products) == (amp == 'fp16')
