@@ -218,8 +218,7 @@ class Tester(Base):
         checkpoint.load_network(model, content, snapshot, regressor_optional=self.cfg.stage == 'lixel')
         self.dataset = build_dataset(self.cfg.testset, 'test', self.cfg)  # last: it may take minutes
         processes.require_same({'the epoch tested': self.epoch, 'the number of test samples': len(self.dataset)})
-        model = prepare_for_inference(model, self.device)
-        self.net = wrap(model, self.devices, self.cfg.amp, self.cfg.compile)
+        self.net = wrap(prepare_for_inference(model, self.device), self.devices, self.cfg.amp, self.cfg.compile)
 
     @torch.inference_mode()
     def test(self) -> dict[str, float]:
