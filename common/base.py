@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from common.devices import processes
 from common.devices.gpus import devices
-from common.devices.wrap import autocast_dtype, to_device, wrap
+from common.devices.wrap import autocast_dtype, check_settings, to_device, wrap
 from common.errors import UserError
 from common.files.lock import FolderLock
 from common.files.whole import write_text
@@ -32,7 +32,7 @@ from common.train.metrics_file import MetricsFile
 from common.train.optim import Schedule, freeze_and_collect, make_optimizer
 from common.train.saver import Saver
 from common.train.start import Start, find_start, load_state, load_weights
-from common.train.startup import report
+from common.train.startup import compare_processes, report
 from common.train.stop import StopRequest
 from data import build_dataset
 from data.assets.missing import report_missing
@@ -58,6 +58,7 @@ class Base:
         self.cfg = copy.deepcopy(config)
         self.devices = devices()
         self.device = self.devices[0]
+        check_settings(self.devices, config.amp, config.compile)
         processes.init(self.device)
         self.output = Path(config.output_dir)
         self.lock: FolderLock | None = None
@@ -117,8 +118,9 @@ class Trainer(Base):
             self.metrics.new_run()
         self.progress = Progress(start.epoch, start.step, start.stage_start)
         self.schedule = self.make_schedule()
-        report(self.cfg, self.output / 'log', self.devices, [*sets_3d, *sets_2d], self.batches,
-               self.model, self.schedule)
+        compare_processes(self.cfg, start, len(self.dataset), self.batches.steps)
+        report(self.cfg, self.output / 'log', self.devices, [*sets_3d, *sets_2d], self.batches, self.model,
+               self.schedule)
         self.loop = TrainLoop(self.cfg, self.devices, self.model, self.optimizer, self.scaler,
                               self.schedule, self.batches, self.progress, self.metrics, self.save)
 
@@ -151,24 +153,22 @@ class Trainer(Base):
 
     def make_optimizer(self) -> None:
         """Set `optimizer`, over all that the stage trains, and `scaler`, which does nothing unless amp=fp16."""
-        cfg = self.cfg
         parameters = freeze_and_collect(self.model)
-        self.optimizer = make_optimizer(cfg.optimizer, parameters, cfg.lr, cfg.weight_decay)
-        half = autocast_dtype(cfg.amp, self.device) == torch.float16
+        self.optimizer = make_optimizer(self.cfg.optimizer, parameters, self.cfg.lr, self.cfg.weight_decay)
+        half = autocast_dtype(self.cfg.amp, self.device) == torch.float16
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=half)
 
     def make_schedule(self) -> Schedule:
         """The learning rate of every step of the stage."""
         cfg = self.cfg
         begin = self.progress.stage_start
-        return Schedule(cfg.lr_schedule, cfg.lr, cfg.lr_dec_factor, cfg.lr_dec_epoch, begin,
-                        cfg.stage_end(begin), self.batches.steps, cfg.warmup_iters)
+        return Schedule(cfg.lr_schedule, cfg.lr, cfg.lr_dec_factor, cfg.lr_dec_epoch, begin, cfg.stage_end(begin),
+                        self.batches.steps, cfg.warmup_iters)
 
     def train(self) -> bool:
         """Train to the end of the stage; False: ended early. See TrainLoop.run, also for the errors."""
         if self.progress.epoch >= self.schedule.end_epoch:
-            log.info('nothing to do: the %s stage ends at epoch %d', self.cfg.stage,
-                     self.schedule.end_epoch)
+            log.info('nothing to do: the %s stage ends at epoch %d', self.cfg.stage, self.schedule.end_epoch)
         loader = self.loader(EpochView(self.dataset), self.batches)  # local: its processes end here
         try:
             with StopRequest() as stop:
@@ -217,6 +217,7 @@ class Tester(Base):
         model = get_model(self.cfg, self.body_model(), 'test')
         checkpoint.load_network(model, content, snapshot, regressor_optional=self.cfg.stage == 'lixel')
         self.dataset = build_dataset(self.cfg.testset, 'test', self.cfg)  # last: it may take minutes
+        processes.require_same({'the epoch tested': self.epoch, 'the number of test samples': len(self.dataset)})
         prepared = prepare_for_inference(model, self.device)
         self.net = wrap(prepared, self.devices, self.cfg.amp, self.cfg.compile)
 
@@ -230,8 +231,7 @@ class Tester(Base):
                    disable=None if processes.is_main() else True)
         rows = []
         for indices, batch in zip(batches, bar, strict=True):
-            inputs, targets, meta_info = to_device(batch, self.device)
-            outs = self.net(inputs, targets, meta_info, 'test')
+            outs = self.net(*to_device(batch, self.device), 'test')
             outs = {name: value.float().cpu().numpy() for name, value in outs.items()}
             rows.append(self.dataset.evaluate(outs, indices[0]))
         gathered = processes.gather_objects(rows)

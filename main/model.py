@@ -106,8 +106,9 @@ class Model(nn.Module):
 
     def predict_params(self, joint_img_from_mesh: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """(B, J, 3) lixels -> pose (B, K * 3), shape (B, 10), root-relative mesh (B, V, 3), joints (B, J, 3) in m."""
-        pose, shape = self.param_regressor(joint_img_from_mesh.detach())
-        with torch.autocast(pose.device.type, enabled=False):
+        # half precision would round lixels of up to 64 to quarters: millimetres of the mesh
+        with torch.autocast(joint_img_from_mesh.device.type, enabled=False):
+            pose, shape = self.param_regressor(joint_img_from_mesh.detach())
             mesh, _ = self.human_model(pose, shape, None)
             joint = self.human_model.joint_regressor.to(mesh.dtype) @ mesh
         root = joint[:, self.human_model.root_joint_idx, None]

@@ -30,10 +30,8 @@ def main(argv: list[str] | None = None) -> None:
     configure(args)
 
     from common.base import Tester  # after the GPUs are chosen
-    try:
-        Tester(cfg, chosen_snapshot(args), args.stage).test()
-    finally:
-        processes.close()
+    Tester(cfg, chosen_snapshot(args), args.stage).test()
+    processes.close()
 
 
 if __name__ == '__main__':

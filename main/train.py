@@ -49,10 +49,17 @@ def main(argv: list[str] | None = None) -> None:
             words = sys.argv if argv is None else argv
             log.info('stopped; the last step is saved. %s', resume_hint(words, args.snapshot))
     except torch.OutOfMemoryError as error:
-        raise UserError(f'{str(error).splitlines()[0]}: lower train_batch_size and raise grad_accum by the '
+        raise UserError(f'{own_words(error)}: lower train_batch_size and raise grad_accum by the '
                         'same factor for the same total batch, or use amp=bf16') from error
-    finally:
-        processes.close()
+    processes.close()
+
+
+def own_words(error: torch.OutOfMemoryError) -> str:
+    """The first line of PyTorch's message; DataParallel puts the traceback of a replica's thread before it."""
+    message = str(error).strip()
+    if message.startswith('Caught'):
+        message = message.rsplit('OutOfMemoryError: ', 1)[-1]
+    return message.splitlines()[0]
 
 
 def resume_hint(argv: list[str], snapshot: str | None) -> str:

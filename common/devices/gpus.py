@@ -12,6 +12,11 @@ log = logging.getLogger(__name__)
 _VISIBLE_AT_START = os.environ.get('CUDA_VISIBLE_DEVICES')  # set by SLURM and the like: ids are of it
 LONGEST_ID = 4  # digits: a list of more GPUs would only take time and memory
 _nvml = True  # until it fails once
+# One operation on every visible GPU: fails for a driver that is too old, and a GPU that PyTorch has no kernels for.
+TRIAL = """import torch
+for i in range(torch.cuda.device_count()):
+    assert torch.zeros(2, device=torch.device('cuda', i)).add_(1).sum().item() == 2
+"""
 
 
 def parse_gpu_ids(text: str) -> list[int]:
@@ -43,20 +48,23 @@ def select_gpus(text: str | None = None) -> None:
     """Make the GPUs that `text` names the only visible ones: cuda:0, cuda:1, ... in the order given.
 
     None: GPU 0, or the CPU where there is none. Under torchrun each process takes the id of its local rank.
-    Without any CUDA device: one warning, then the CPU. UserError: bad text, or an id that is not there.
+    Without any CUDA device: one warning, then the CPU. UserError: bad text, an id that is not there, or a GPU that
+    the installed PyTorch cannot use.
     """
     under_torchrun = 'LOCAL_RANK' in os.environ
     asked = text is not None
     if text is None:
         text = f'0-{int(os.environ["LOCAL_WORLD_SIZE"]) - 1}' if under_torchrun else '0'
     ids = parse_gpu_ids(text)
+    if ids and under_torchrun:
+        ids = [_id_of_this_rank(ids, text)]
     os.environ.setdefault('CUDA_DEVICE_ORDER', 'PCI_BUS_ID')  # the numbers that nvidia-smi shows
     wanted = _visible_names(ids)
-    os.environ['CUDA_VISIBLE_DEVICES'] = ','.join(wanted)
+    os.environ['CUDA_VISIBLE_DEVICES'] = ','.join(wanted)  # without NVML the first count is final, so only once
     found = torch.cuda.device_count() if ids else 0
     if len(wanted) == found == len(ids):
-        if ids and under_torchrun:
-            os.environ['CUDA_VISIBLE_DEVICES'] = _of_this_rank(wanted, text)
+        if ids:
+            _try_gpus(text)
         return
     there = _count_gpus()
     if there == 1:
@@ -77,12 +85,32 @@ def _visible_names(ids: list[int]) -> list[str]:
     return [names[i] for i in ids if i < len(names)]
 
 
-def _of_this_rank(wanted: list[str], text: str) -> str:
+def _id_of_this_rank(ids: list[int], text: str) -> int:
+    """The one of the ids in `text` that this process of torchrun takes."""
     rank = int(os.environ['LOCAL_RANK'])
-    if rank >= len(wanted):
-        raise UserError(f'--gpu {text} names {len(wanted)} GPUs, but torchrun started '
-                        f'{os.environ.get("LOCAL_WORLD_SIZE")} processes here: make --nproc_per_node the same')
-    return wanted[rank]
+    started = int(os.environ['LOCAL_WORLD_SIZE'])
+    if rank >= len(ids):
+        raise UserError(f'--gpu {text} names {len(ids)} GPUs, but torchrun started {started} processes here: make '
+                        '--nproc_per_node the same')
+    if rank == 0 and len(ids) > started:
+        log.warning('--gpu %s names %d GPUs, but torchrun started %d processes here: the others stay idle', text,
+                    len(ids), started)
+    return ids[rank]
+
+
+def _try_gpus(text: str) -> None:
+    """UserError: one of the visible GPUs cannot run an operation of the installed PyTorch.
+
+    Tried in a process of its own: data sets may fork later, and must not inherit a CUDA context.
+    """
+    done = subprocess.run([sys.executable, '-c', TRIAL], capture_output=True, text=True)
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f'exit code {done.returncode}']
+        faults = [line for line in lines if 'Error' in line]
+        fault = shown((faults or lines)[-1], 200)
+        raise UserError(f'--gpu {text}: PyTorch {torch.__version__} (CUDA {torch.version.cuda}) cannot use this GPU '
+                        f'({fault}): install the build that https://pytorch.org names for its driver and generation, '
+                        'update the driver, or use --gpu cpu')
 
 
 def _count_gpus() -> int:

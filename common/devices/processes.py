@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from common.errors import UserError
+from common.errors import UserError, shown
 
 _control: Any = None  # gloo group for small host-side messages, so that they never wait for a GPU
 
@@ -80,10 +80,40 @@ def gather_objects(value: Any) -> list[Any] | None:
     return gathered
 
 
+def require_same(values: dict[str, Any]) -> None:
+    """Wait for all processes, and compare what must be the same in them.
+
+    Args:
+        values: {what it is, for the message: plain value}; the same names in every process.
+    Raises:
+        UserError: in all processes, when they differ; names what differs.
+    """
+    if not active():
+        return
+    gathered: list[Any] = [None] * world_size()
+    dist.all_gather_object(gathered, values, group=_control)
+    for name in gathered[0]:
+        of_ranks = [other[name] for other in gathered]
+        for number, value in enumerate(of_ranks):
+            if value != of_ranks[0]:
+                raise UserError(f'the processes of this run differ in {name}: {shown(of_ranks[0])} in process 0, '
+                                f'{shown(value)} in process {number}: all need the same command, data and snapshots '
+                                '(several machines: an output_dir that all of them share)')
+
+
 def barrier() -> None:
     """Wait for all processes."""
     if active():
         dist.barrier(group=_control)
+
+
+def whole_after_loss() -> bool:
+    """Whether the network and the optimiser are whole, and can be read, once another process is lost.
+
+    With gloo the step under way raises an error before it changes anything. NCCL's work runs on beside the program: a
+    step may have been made with gradients of some of the processes, and reading them may wait for ever.
+    """
+    return not active() or dist.get_backend() == 'gloo'
 
 
 @contextlib.contextmanager
@@ -101,6 +131,6 @@ def noticing_losses() -> Iterator[None]:
 
 
 def close() -> None:
-    """Leave the group."""
+    """Leave the group. Only after success: with NCCL it waits for the others, which may wait for this process."""
     if active():
         dist.destroy_process_group()

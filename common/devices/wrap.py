@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.parallel import DataParallel, DistributedDataParallel
+from torch.nn.parallel import DistributedDataParallel
 
 from common.devices import processes
+from common.devices.replicas import Replicas
 from common.errors import UserError
 
 # DDP's option to copy the first process's buffers before every forward pass; newer versions of PyTorch renamed it.
@@ -20,15 +21,28 @@ BUFFER_SYNC = next(name for name in ('forward_sync_buffers', 'broadcast_buffers'
 def autocast_dtype(amp: str, device: torch.device) -> torch.dtype | None:
     """The dtype of `amp` ('none', 'bf16', 'fp16') on a device, or None: full precision.
 
-    bf16 falls back to full precision on a CPU without fast bf16. UserError: fp16 on a CPU.
+    bf16 falls back to full precision on a CPU without fast bf16. UserError: fp16 on a CPU, bf16 on a GPU without it.
     """
     if amp == 'none':
         return None
     if device.type != 'cpu':
-        return torch.bfloat16 if amp == 'bf16' else torch.float16
+        if amp == 'fp16':
+            return torch.float16
+        if not torch.cuda.is_bf16_supported(including_emulation=False):
+            raise UserError('amp=bf16: this GPU has no bf16 (it came with compute capability 8, Ampere): use amp=fp16')
+        return torch.bfloat16
     if amp == 'fp16':
         raise UserError('amp=fp16 needs a GPU: use amp=bf16 or amp=none on a CPU')
     return torch.bfloat16 if torch.ops.mkldnn._is_mkldnn_bf16_supported() else None
+
+
+def check_settings(devices: list[torch.device], amp: str, compiled: bool) -> None:
+    """UserError for a mixed precision or a compilation that these devices of one process cannot do."""
+    for device in devices:
+        autocast_dtype(amp, device)
+    if compiled and len(devices) > 1:  # the replicas would run the first one's compiled code on each other's weights
+        raise UserError(f'compile=true cannot train on {len(devices)} GPUs in one process: start one process per GPU, '
+                        f'torchrun --nproc_per_node {len(devices)} main/train.py ..., or leave it out')
 
 
 class Autocast(nn.Module):
@@ -50,8 +64,9 @@ def wrap(model: nn.Module, devices: list[torch.device], amp: str = 'none', compi
          sync_bn: bool = False) -> nn.Module:
     """The callable to train with; `model` itself stays what is saved and loaded.
 
-    One process: DataParallel over several GPUs, nothing on one device. Under torchrun: DistributedDataParallel, for
-    which `freeze_and_collect` must have been called: it waits for a gradient of every parameter that may have one.
+    One process: Replicas (DataParallel) over several GPUs, nothing on one device. Under torchrun:
+    DistributedDataParallel, for which `freeze_and_collect` must have been called: it waits for a gradient of every
+    parameter that may have one.
 
     Args:
         model: the network, on the first device.
@@ -59,7 +74,10 @@ def wrap(model: nn.Module, devices: list[torch.device], amp: str = 'none', compi
         amp: 'none', 'bf16' or 'fp16'.
         compiled: compile the network.
         sync_bn: under DistributedDataParallel on GPUs, batch statistics over all processes.
+    Raises:
+        UserError: see check_settings; compile=true without a compiler.
     """
+    check_settings(devices, amp, compiled)
     first = devices[0]
     if sync_bn and processes.active() and first.type == 'cuda':
         model = nn.SyncBatchNorm.convert_sync_batchnorm(model)
@@ -69,10 +87,10 @@ def wrap(model: nn.Module, devices: list[torch.device], amp: str = 'none', compi
     if processes.active() and any(parameter.requires_grad for parameter in net.parameters()):
         ids = [first.index] if first.type == 'cuda' else None
         # BatchNorm's averages need no broadcast: only the first process saves them, as DataParallel saves device 0's
-        options: dict[str, Any] = {BUFFER_SYNC: False}
+        options: dict[str, Any] = {BUFFER_SYNC: False, 'gradient_as_bucket_view': True}
         return DistributedDataParallel(net, device_ids=ids, **options)
     if len(devices) > 1:
-        return DataParallel(net, [device.index for device in devices])
+        return Replicas(net, [device.index for device in devices])
     return net
 
 

@@ -92,9 +92,12 @@ class LixelHead(nn.Module):
         z = act(norm(z)).view(-1, self.head_width, self.depth)
         # on a CPU a mean over the axes of a channels_last map is 40 times slower
         pixels = up.permute(0, 2, 3, 1)
-        return (linear_1x1(self.conv_x[0], pixels.mean(1)),
-                linear_1x1(self.conv_y[0], pixels.mean(2)),
-                linear_1x1(self.conv_z_2[0], z.transpose(1, 2)))
+        # logits in half precision would shift the vertices, and the regressor makes millimetres of that
+        with torch.autocast(feat.device.type, enabled=False):
+            dtype = self.conv_x[0].weight.dtype
+            return (linear_1x1(self.conv_x[0], pixels.mean(1, dtype=dtype)),
+                    linear_1x1(self.conv_y[0], pixels.mean(2, dtype=dtype)),
+                    linear_1x1(self.conv_z_2[0], z.transpose(1, 2).to(dtype)))
 
     def forward(self, feat: Tensor, log_prob: bool = False,
                 ) -> Tensor | tuple[Tensor, list[Tensor]]:

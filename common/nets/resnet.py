@@ -1,6 +1,7 @@
 """ResNet without its classifier: torchvision's blocks and names, split at the stem as the network needs it."""
 from pathlib import Path
 
+import torch
 from torch import Tensor, nn
 from torchvision.models import get_model_weights
 from torchvision.models.resnet import BasicBlock, Bottleneck
@@ -50,7 +51,9 @@ class ResNetBackbone(nn.Module):
 
     def stem(self, img: Tensor) -> Tensor:
         """(B, 3, H, W) image -> (B, width, H/4, W/4)."""
-        return self.maxpool(self.relu(self.bn1(self.conv1(img))))
+        with torch.autocast(img.device.type, enabled=False):  # bfloat16 has fewer bits than the image
+            early = self.conv1(img)
+        return self.maxpool(self.relu(self.bn1(early)))
 
     def forward(self, x: Tensor, skip_early: bool = False) -> tuple[Tensor, Tensor]:
         """The first and the last feature map.

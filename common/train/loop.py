@@ -1,5 +1,6 @@
 """The steps of a training, from wherever it stands to the end of its stage."""
 import functools
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ from torch.utils.data import DataLoader
 
 from common.devices import processes
 from common.devices.wrap import accumulating, to_device, wrap
+from common.errors import one_line
 from common.train.loader import Reader, TrainBatches
 from common.train.metrics_file import MetricsFile
 from common.train.monitor import Monitor, Timer
@@ -17,6 +19,7 @@ from common.train.optim import Schedule, freeze_and_collect
 from common.train.start import TrainConfig
 from common.train.stop import StopRequest
 
+log = logging.getLogger(__name__)
 Batch = tuple[dict, dict, dict]  # inputs, targets, meta_info
 
 
@@ -115,7 +118,8 @@ class TrainLoop:
     def run(self, loader: DataLoader, stop: StopRequest) -> bool:
         """Train and save to the end of the stage, or to a reason to end before.
 
-        Whatever ends it, the last whole step is in a snapshot, unless its loss was not finite.
+        Whatever ends it, the last whole step is in a snapshot, unless its loss was not finite, or a process was lost
+        with NCCL.
 
         Returns:
             False when a signal, or a failure in another process, ended it early.
@@ -130,12 +134,21 @@ class TrainLoop:
                     stopped = self.train_epoch(loader, stop)
                     self.save(stopped or self.progress.epoch >= self.schedule.end_epoch)
                 processes.barrier()  # until the last save is done: a process that ends, ends them all
-        except (torch.OutOfMemoryError, processes.LostProcess):
-            self.save(True)
+        except (torch.OutOfMemoryError, processes.LostProcess) as error:
+            self.save_after(error)
             raise
         if self.failure:
             raise self.failure
         return not stopped
+
+    def save_after(self, error: Exception) -> None:
+        """Save the last whole step after a failure, where it is known to be whole; says so first."""
+        if processes.whole_after_loss():
+            log.warning('%s: saving the last whole step', one_line(error))
+            self.save(True)
+        else:
+            log.warning('%s: the newest snapshot is the last one of snapshot_every, or of the last epoch',
+                        one_line(error))
 
     def train_epoch(self, loader: DataLoader, stop: StopRequest) -> bool:
         """From the present step to the end of the epoch.

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import torch
 from torch import nn
 
+from common.devices import processes
 from common.errors import UserError, one_line
 from common.snapshot import checkpoint
 from common.snapshot import meta as snapshot_meta
@@ -104,7 +105,10 @@ def newest_snapshot(folder: Path) -> tuple[Path, dict[str, Any]]:
     """Path and content of the newest readable snapshot; warns of unreadable ones. UserError: there is none."""
     paths = [path for _, path in reversed(checkpoint.find_snapshots(folder))]
     if not paths:
-        raise UserError(f'--continue: there is no snapshot_<epoch>.pth.tar in {folder}')
+        hint = ''
+        if processes.world_size() > processes.local_size():
+            hint = ': a run on several machines needs an output_dir that all of them share'
+        raise UserError(f'--continue: there is no snapshot_<epoch>.pth.tar in {folder}{hint}')
     for path in paths:
         try:
             return path, checkpoint.read(path)

@@ -12,10 +12,29 @@ from common.files.whole import write_text
 from common.snapshot.meta import versions
 from common.train.loader import TrainBatches
 from common.train.optim import Schedule
-from common.train.start import TrainConfig
+from common.train.start import Start, TrainConfig
 
 log = logging.getLogger(__name__)
 FEW = 1000  # samples; fewer are worth a note
+# Settings that may differ between the machines of a run.
+OF_A_MACHINE = {'gpu_ids', 'num_thread', 'data_dir', 'human_model_dir', 'output_dir', 'vis', 'tensorboard'}
+
+
+def compare_processes(config: TrainConfig, start: Start, samples: int, steps: int) -> None:
+    """Before the processes of a run train side by side; also waits for those whose data take longer.
+
+    Args:
+        config: Config. start: where this process starts. samples: in its data. steps: of an epoch.
+    Raises:
+        UserError: they differ.
+    """
+    same = {'the number of training samples': samples, 'the epoch to start at': start.epoch,
+            'the step to start at': start.step, 'the first epoch of the stage': start.stage_start}
+    settings = config.resolved()
+    for name in sorted(settings.keys() - OF_A_MACHINE):
+        same[f'the setting {name}'] = settings[name]
+    same['steps per epoch'] = steps
+    processes.require_same(same)
 
 
 def report(config: TrainConfig, folder: Path, devices: list[torch.device], datasets: list[Any],

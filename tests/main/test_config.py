@@ -154,6 +154,7 @@ def machine(monkeypatch):
 
     monkeypatch.setattr(gpus.torch.cuda, 'device_count', visible)
     monkeypatch.setattr(gpus, '_count_gpus', lambda: state['gpus'])
+    monkeypatch.setattr(gpus, 'TRIAL', 'pass')
     monkeypatch.setattr(gpus, '_VISIBLE_AT_START', None)
     return state
 
@@ -182,6 +183,30 @@ def test_each_process_of_torchrun_takes_one_gpu(machine, monkeypatch):
     monkeypatch.setenv('LOCAL_RANK', '2')
     with pytest.raises(UserError, match='--nproc_per_node'):
         select_gpus('2-3')
+
+
+def test_a_process_of_torchrun_sees_its_own_gpu_alone(machine, monkeypatch):
+    """Without NVML the first count starts CUDA, and what is visible then stays so."""
+    monkeypatch.setenv('LOCAL_RANK', '1')
+    monkeypatch.setenv('LOCAL_WORLD_SIZE', '2')
+    seen = []
+    monkeypatch.setattr(gpus.torch.cuda, 'device_count', lambda: seen.append(os.environ['CUDA_VISIBLE_DEVICES']) or 1)
+    select_gpus('2-3')
+    assert set(seen) == {'3'}
+
+
+def test_more_gpus_than_processes_are_noted_once(machine, monkeypatch, caplog):
+    monkeypatch.setenv('LOCAL_WORLD_SIZE', '2')
+    for rank in '01':
+        monkeypatch.setenv('LOCAL_RANK', rank)
+        select_gpus('0-3')
+    assert caplog.messages == ['--gpu 0-3 names 4 GPUs, but torchrun started 2 processes here: the others stay idle']
+
+
+def test_a_gpu_that_pytorch_cannot_use_is_named_before_any_data(machine, monkeypatch):
+    monkeypatch.setattr(gpus, 'TRIAL', 'raise RuntimeError("CUDA error: no kernel image is available")')
+    with pytest.raises(UserError, match=r'--gpu 0-1: PyTorch .* cannot use this GPU \(.*no kernel image.*pytorch.org'):
+        select_gpus('0-1')
 
 
 def test_without_a_gpu_there_is_one_warning(machine, caplog):

@@ -55,7 +55,8 @@ def ways_to_train(gpus: int) -> list[tuple[str, int]]:
             raise UserError('--scaling compares one and several cores, but there is only one')
         return [('processes', 1), ('processes', 2)]
     if gpus == 1:
-        raise UserError('--scaling compares one and several GPUs, but there is only one')
+        raise UserError('--scaling compares one and several GPUs, but there is only one in use: name them, such as '
+                        '--gpu 0-3')
     counts = sorted({gpus, *[count for count in (1, 2, 4, 8) if count <= gpus]})
     return [('processes', count) for count in counts] + [('DataParallel', count) for count in counts[1:]]
 
