@@ -8,8 +8,8 @@ import numpy as np
 from torch.utils.data import Dataset
 
 from common.errors import UserError, one_line
+from common.files.images import check_size, read_image
 from common.human_model import get_human_model
-from common.utils import preprocessing
 from common.utils.preprocessing import AugParams, crop_image
 from data import files
 from data.boxes import Boxes
@@ -94,7 +94,7 @@ class MeshDataset(MeshEvaluation, Dataset):
 
     def load_image(self, sample):
         """The image of a Sample: (H, W, 3) uint8 RGB. Raises OSError or ValueError if there is none."""
-        return preprocessing.load_img(sample.img_path)
+        return read_image(sample.img_path, sample.img_shape)
 
     def make_samples(self):
         """The sequence of all Samples."""
@@ -133,8 +133,9 @@ class MeshDataset(MeshEvaluation, Dataset):
         sample, aug = self.samples[index], aug or AugParams()
         if aug.flip and not self.allow_flip:
             aug = AugParams(aug.scale, aug.rot, aug.color)
-        img, img2bb_trans, bb2img_trans = crop_image(
-            self.load_image(sample), sample.bbox, aug, self.cfg.input_img_shape)
+        image = self.load_image(sample)
+        check_size(image, sample.img_shape, sample.img_path)
+        img, img2bb_trans, bb2img_trans = crop_image(image, sample.bbox, aug, self.cfg.input_img_shape)
         if self.training:
             targets, meta_info = build_targets(sample, aug, img2bb_trans, self.rules)
             if sample.fit is not None and not targets['fit_mesh_img'].any():

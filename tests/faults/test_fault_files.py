@@ -9,8 +9,8 @@ from common.demo.inputs.detector import _read_weights
 from common.demo.inputs.images import read_image
 from common.demo.inputs.video import Video
 from common.errors import UserError
+from common.files import images
 from common.nets.resnet import ResNetBackbone
-from common.utils.preprocessing import load_img
 from data.Synthetic.store import open_store
 from main import demo, train
 from tests.demo_tools import write_image, write_video
@@ -26,9 +26,9 @@ def test_settings(fault, tmp_path, capsys):
     path.write_text('trainset_3d: [Synthetic, MuCo]\n')
     with spoiled(path, fault):
         message = refusal(capsys, train.main, '--cfg', path)
-    says(message, str(path), {'missing': 'neither a preset .body, hand, nano. nor an existing YAML file',
+    says(message, str(path), {'missing': 'neither a preset .body, hand, nano, nano_hand. nor an existing YAML file',
                               'folder': 'cannot be read .Is a directory.', 'empty': 'it is empty',
-                              'no permission': 'cannot be read .Permission denied.: see to its permissions'}.get(
+                              'no permission': 'cannot be read .Permission denied.: check its permissions'}.get(
                                   fault, 'is not a YAML file of settings .*main/configs has examples'))
     assert len(message) < 500  # no list of all settings
 
@@ -81,7 +81,7 @@ def test_images(kind, fault, tmp_path):
     with spoiled(path, fault):
         if fault == 'truncated':  # longer pieces show what there is
             path.write_bytes(path.read_bytes()[:30])
-        read = {'image': read_image, 'video': Video, 'training image': lambda path: load_img(str(path))}[kind]
+        read = {'image': read_image, 'video': Video, 'training image': images.read_image}[kind]
         with pytest.raises((OSError, ValueError) if kind == 'training image' else UserError) as error:
             read(path)
     assert str(path) in str(error.value) and '\n' not in str(error.value)

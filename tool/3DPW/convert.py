@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 from tqdm import tqdm
 
@@ -27,6 +26,7 @@ if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[2] / 'main' / 'init_path.py'))
 
 from common.errors import UserError, run_main
+from common.files.images import read_image
 from common.files.records import Record, to_array
 from common.files.safe_pickle import SafeUnpickler
 from common.human_model import HumanModel, get_human_model
@@ -102,9 +102,10 @@ def image_size(sequence: dict[str, Any], image_dir: Path) -> tuple[int, int]:
     """(width, height) of the frames: of the first image that is there, else twice the principal point (its centre)."""
     path = min((image_dir / sequence['sequence']).glob('image_*'), default=None)
     if path:
-        image = cv2.imread(str(path))
-        if image is None:
-            raise UserError(f'{path} cannot be read as an image: download imageFiles.zip again')
+        try:
+            image = read_image(path)
+        except (OSError, ValueError) as error:
+            raise UserError(f'{path} cannot be read as an image: download imageFiles.zip again') from error
         return image.shape[1], image.shape[0]
     width, height = np.round(2 * np.asarray(sequence['cam_intrinsics'], np.float64)[:2, 2])
     return int(width), int(height)
