@@ -2,7 +2,7 @@
 import argparse
 from pathlib import Path
 
-from common.arguments import Parser, each_once, not_empty
+from common.arguments import Parser, a_path, each_once
 from common.errors import UserError
 from common.snapshot import checkpoint
 from common.train.logger import start_console
@@ -22,7 +22,7 @@ def make_parser(doc: str | None) -> Parser:
                         help='body (default), hand, nano, nano_hand, or a YAML file')
     parser.add_argument('--stage', choices=('lixel', 'param'),
                         help='default: lixel to train, else the snapshot\'s')
-    parser.add_argument('--snapshot', metavar='FILE', type=not_empty, help='a snapshot by its path')
+    parser.add_argument('--snapshot', metavar='FILE', type=a_path, help='a snapshot by its path')
     parser.add_argument('options', nargs='*', metavar='key=value', help='settings of main/config.py')
     return parser
 

@@ -173,12 +173,12 @@ class Config:
     # ---- Changing it ----
     def override(self, items: list[str]) -> None:
         """Set values from `['key=value', ...]`, with types checked. UserError: unknown key or wrong value."""
-        self.update(read_words(items))
+        self.update(read_words(items, KINDS))
 
     def load(self, name: str) -> None:
         """Start again from the defaults, then apply a preset (see PRESETS) or a YAML file's values."""
         path = preset_path(name)
-        changes = read_settings(path)
+        changes = read_settings(path, KINDS)
         vars(self).update(vars(Config()))
         self.update(changes, source=f'{path}: ')
 
@@ -224,6 +224,7 @@ class Config:
 
 
 FIELDS = fields_by_key(Config)
+KINDS = {key: field.type for key, field in FIELDS.items()}
 
 
 cfg = Config()

@@ -108,4 +108,4 @@ def write_image(path: str | Path, image: np.ndarray, quality: int = 95) -> None:
         with whole_file(path, sync=False) as file:
             file.write(data.tobytes())
     except OSError as error:
-        raise UserError(f'cannot write {path}: {error.strerror}') from error
+        raise UserError(f'cannot write {path}: {error.strerror}: choose another place') from error
