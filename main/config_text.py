@@ -126,7 +126,8 @@ def split_texts(text: str) -> list[str]:
 def _written_texts(text: str, kinds: dict[str, Any]) -> dict[str, Any]:
     """The texts of a YAML file as they are written there, where YAML would take them for numbers or truth values."""
     written: dict[str, Any] = {}
-    for key_node, node in yaml.compose(text, Loader=yaml.SafeLoader).value:
+    root: Any = yaml.compose(text, Loader=yaml.SafeLoader)
+    for key_node, node in root.value:
         key = key_node.value
         kind = kinds.get(key)
         kept = {NULL} if kind is str else {NULL, BOOL}  # as YAML reads them

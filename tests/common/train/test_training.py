@@ -20,13 +20,14 @@ def read_losses(folder):
     return [(row['epoch'], row['step'], row['loss'], row['lr']) for row in rows]
 
 
-def train(folder, *overrides, stop_after=None, weights=None):
-    """Run a Trainer; `stop_after`: a SIGTERM arrives during that step. Returns it, and whether it finished."""
+def train(folder, *overrides, stop_after=None, weights=None, kind=signal.SIGTERM, times=1):
+    """Run a Trainer; `stop_after`: a signal arrives during that step. Returns it, and whether it finished."""
     trainer = base.Trainer(tiny_config(folder, *overrides), weights)
 
     def before_step(number):
         if number == stop_after:
-            os.kill(os.getpid(), signal.SIGTERM)
+            for _ in range(times):
+                os.kill(os.getpid(), kind)
 
     with calling(before_step):
         return trainer, trainer.train()
@@ -67,6 +68,22 @@ def test_a_stop_within_an_epoch_changes_nothing(tmp_path, workers):
     assert finished
     assert read_losses(tmp_path / 'whole') == read_losses(tmp_path / 'parts')
     assert same_tensors(snapshot(tmp_path / 'whole', 1)['network'], snapshot(tmp_path / 'parts', 1)['network'])
+
+
+@pytest.mark.parametrize(('kind', 'times'), [(signal.SIGINT, 1), (signal.SIGHUP, 2), (signal.SIGUSR1, 2)])
+def test_every_request_to_stop_saves_the_step_before_it_ends(tmp_path, kind, times):
+    before = signal.getsignal(kind)
+    _, finished = train(tmp_path, stop_after=2, kind=kind, times=times)
+    assert not finished and signal.getsignal(kind) is before
+    assert snapshot(tmp_path, 0)['state']['step'] == 2
+
+
+def test_a_run_that_ignores_closed_terminals_goes_on(tmp_path):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        assert train(tmp_path, 'end_epoch=1', stop_after=2, kind=signal.SIGHUP)[1]
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_snapshot_within_an_epoch_counts_the_epochs_before(tmp_path):
