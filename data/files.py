@@ -23,7 +23,7 @@ def require(path, holds, avoid=''):
 def read_json(path, holds, avoid=''):
     """Content of a JSON file. UserError: missing (see `require`), not to be read, or no JSON."""
     try:
-        with open(require(path, holds, avoid), encoding='utf-8') as file:
+        with open(require(path, holds, avoid), encoding='utf-8-sig') as file:
             return json.load(file)
     except OSError as error:
         raise unreadable(path, error) from error

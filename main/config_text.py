@@ -50,7 +50,7 @@ def read_settings(path: Path, kinds: dict[str, Any]) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise ValueError('it is larger than a megabyte')
-        text = path.read_text(encoding='utf-8')
+        text = path.read_text(encoding='utf-8-sig')
         if not text.strip():
             raise ValueError('it is empty')
         if check_yaml(text) is not yaml.MappingStartEvent:

@@ -65,7 +65,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         UserError: There is no step at all.
     """
     rows: list[dict[str, Any]] = []
-    for line in path.read_text(encoding='utf-8', errors='replace').splitlines():
+    for line in path.read_text(encoding='utf-8-sig', errors='replace').splitlines():
         try:
             row = json.loads(line)
             position = (row['epoch'], row['step'])

@@ -5,7 +5,6 @@ import threading
 from types import FrameType
 from typing import Any
 
-
 # What a batch system, a closed terminal and some batch systems ahead of their time limit send; Windows lacks two.
 NAMES = ('SIGTERM', 'SIGINT', 'SIGHUP', 'SIGUSR1')
 SIGNALS = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))

@@ -125,6 +125,13 @@ def test_texts_of_a_file_are_taken_as_they_stand(text, tmp_path):
     assert (config.lr, config.synthetic_cache) == (1e-3, True)
 
 
+def test_a_file_of_settings_with_a_byte_order_mark(tmp_path):
+    (tmp_path / 'own.yaml').write_bytes(b'\xef\xbb\xbflr: 0.5\n')
+    config = Config()
+    config.load(str(tmp_path / 'own.yaml'))
+    assert config.lr == 0.5
+
+
 def test_elements_of_text_lists():
     config = Config()
     config.override(['exclude=[000123, a b #3 ,"x,y",\'z\',1e3]', 'trainset_2d=[]'])
