@@ -78,7 +78,8 @@ class MeshDataset(MeshEvaluation, Dataset):
         self.codec = LixelCodec(cfg.input_img_shape, cfg.output_hm_shape, cfg.bbox_3d_size)
         self.check = LoadCheck(self.name, self.suspect, self.rules if self.training else None,
                                cfg.missing_image if type(self).load_image is MeshDataset.load_image else None,
-                               self.joint_set, cfg.bbox_3d_size, cfg.max_missing_images)
+                               self.joint_set, cfg.bbox_3d_size, cfg.max_missing_images,
+                               self.mesh_target_at_test and not self.training)
         self.boxes = Boxes(self)
         self.samples = self.make_samples()
         self.boxes.check_source()

@@ -8,6 +8,7 @@ import numpy as np
 
 from common.errors import UserError
 from common.utils.preprocessing import crop_affine, looks_like_corners
+from data.checks.limits import LARGEST_DEPTH, camera_fault, fit_fault
 from data.checks.units import odd_unit, wrong_shape
 from data.sample import Sample
 from data.target import PlacedFit, fit_error, is_plausible, place_fit
@@ -25,13 +26,14 @@ class LoadCheck:
     name: of the data set. suspect: the file to name when too many are bad. rules: TargetRules, or None where fits are
     not used. missing_image: 'error' or 'skip'; None: the images are no files. joint_set: of the samples' joints.
     bbox_3d_size: metres, size of what is looked for; None: unknown, and so are wrong units. max_missing: share of the
-    samples whose images may be missing.
+    samples whose images may be missing. needs_fit: the fit is what a test compares with.
     """
 
-    def __init__(self, name, suspect, rules, missing_image, joint_set=None, bbox_3d_size=None, max_missing=1.):
+    def __init__(self, name, suspect, rules, missing_image, joint_set=None, bbox_3d_size=None, max_missing=1.,
+                 needs_fit=False):
         self.name, self.suspect, self.rules, self.missing_image = name, suspect, rules, missing_image
         self.joint_set, self.bbox_3d_size = joint_set, bbox_3d_size
-        self.max_missing = max_missing
+        self.max_missing, self.needs_fit = max_missing, needs_fit
         self.counts, self.first = Counter(), {}
         self.seen, self.bad, self.fits, self.rejected = 0, 0, 0, 0
         self.left: Counter[str] = Counter()  # rule of the 2-D fit check -> fits that it leaves
@@ -93,8 +95,15 @@ class LoadCheck:
                       sample.img_path)
         if self.rules is None and sample.camera is None:
             return 'no camera to test with, sample skipped'
-        if sample.root_depth is not None and not (np.isfinite(sample.root_depth) and sample.root_depth > 0):
+        fault = sample.camera and camera_fault(sample.camera, sample.img_shape)
+        if fault:
+            return f'{fault}, sample skipped'
+        if sample.root_depth is not None and not 0 < sample.root_depth <= LARGEST_DEPTH:
             return 'root depth not above 0, sample skipped'
+        if self.needs_fit and sample.fit is not None:
+            fault = self._fit_fault(sample)
+            if fault:
+                return f'{fault}, sample skipped'
         if self.missing_image and not self._exists(sample.img_path):
             if self.missing_image == 'error':
                 raise UserError(f'{self.name}: the image {sample.img_path} is missing (missing_image=skip: train '
@@ -115,7 +124,7 @@ class LoadCheck:
         present = [a for a in (sample.joint_img, sample.joint_cam) if a is not None]
         if not present:
             return None
-        finite = np.all([np.isfinite(a).all(1) for a in present], axis=0)
+        finite = np.all([(np.abs(a) <= LARGEST_DEPTH).all(1) for a in present], axis=0)
         valid = finite if sample.joint_valid is None else finite & (np.ravel(sample.joint_valid) > 0)
         if sample.joint_cam is not None and (sample.joint_cam[valid, 2] <= 0).any():
             sample.joint_img = sample.joint_cam = sample.joint_valid = None
@@ -134,9 +143,10 @@ class LoadCheck:
         fit, rules = sample.fit, self.rules
         if fit is None:
             return None
-        if not all(np.isfinite(v).all() for v in (fit.pose, fit.shape, fit.trans, fit.R, fit.t) if v is not None):
+        fault = self._fit_fault(sample)
+        if fault:
             sample.fit = None
-            return 'fit not finite, masked'
+            return f'{fault}, masked'
         if (sample.fit_camera or sample.camera) is None:
             sample.fit = None
             return 'fit without a camera, masked'
@@ -150,6 +160,13 @@ class LoadCheck:
         if rules.fit_check:
             self._count_fit(placed, sample)
         return None
+
+    def _fit_fault(self, sample: Sample) -> str | None:
+        """What is impossible about the fit of a sample, or about its own camera, or None."""
+        fault = fit_fault(sample.fit, self.bbox_3d_size)
+        if fault is None and sample.fit_camera is not None:
+            fault = camera_fault(sample.fit_camera, sample.img_shape)
+        return fault
 
     def _count_fit(self, placed: PlacedFit, sample: Sample) -> None:
         """Count a fit that the check of the rules rejects; the 2-D check also by each of its two rules."""
@@ -184,5 +201,11 @@ class LoadCheck:
             log.warning('%s: of the first %d fits, coco_fit_check=published leaves %d, coco_fit_check=exact %d',
                         self.name, self.fits, self.left['published'], self.left['exact'])
 
-    def _counted(self):
-        return '; '.join(f'{count} x {why} (first: {self.first[why]})' for why, count in self.counts.items())
+    def skipped(self) -> str:
+        """How many samples were skipped, and why; an empty text for none."""
+        return self._counted(', sample skipped')
+
+    def _counted(self, ending: str = '') -> str:
+        """How often what was found, and where first. ending: of the reasons to count."""
+        return '; '.join(f'{count} x {why} (first: {self.first[why]})' for why, count in self.counts.items()
+                         if why.endswith(ending))

@@ -1,7 +1,8 @@
 """What a sample's numbers tell about their layout and their units: metres, or millimetres; radians, or degrees."""
 import numpy as np
 
-FARTHEST = 500.         # times the size of a body or hand: 1 km, 150 m
+from data.checks.limits import FARTHEST
+
 NEAREST = 0.05
 JOINT_SPREAD = .02, 5.  # the same unit: how far the joints of somebody may be apart
 LARGEST_ANGLE = 4 * np.pi  # radians of one joint; a fit may well go once round
@@ -39,8 +40,6 @@ def odd_unit(sample, size):
         spread = np.ptp(joints, axis=0).max() / size if 2 * len(joints) > len(sample.joint_cam) else 1.
         if not JOINT_SPREAD[0] <= spread <= JOINT_SPREAD[1]:
             return 'joints of impossible size: are they in another unit (metres, millimetres)?'
-    if fit is not None and np.abs(fit.trans).max() > FARTHEST * size:
-        return 'fit of impossible distance: is its translation in another unit (metres, millimetres)?'
     if fit is not None and np.linalg.norm(np.reshape(fit.pose, (-1, 3)), axis=1).max() > LARGEST_ANGLE:
         return 'pose beyond two whole turns: is it in degrees, not radians?'
     return None

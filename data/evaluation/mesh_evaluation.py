@@ -88,6 +88,8 @@ class MeshEvaluation:
         description = {'testset': self.name, 'protocol': self.protocol, 'samples': len(self),
                        'excluded': self.excluded, 'root_depth': self.boxes.depth_source}
         names = []
+        if self.check.skipped():
+            description['skipped'] = self.check.skipped()
         if results:
             unknown = max(int(np.isnan(v).any(tuple(range(1, np.ndim(v)))).sum()) for v in results.values())
             if unknown:

@@ -3,13 +3,14 @@ import json
 import os
 import signal
 
+import numpy as np
 import pytest
 import torch
 
 from common import base
 from common.errors import UserError
 from common.snapshot import checkpoint
-from tests.tiny import calling, tiny_config, use_random_data
+from tests.tiny import RandomDataset, calling, tiny_config, use_random_data
 
 COSINE = ['lr_schedule=cosine', 'optimizer=adamw', 'warmup_iters=3', 'clip_grad=1', 'weight_decay=0.01', 'grad_accum=2']
 
@@ -260,3 +261,35 @@ def test_a_fresh_run_sets_the_old_records_aside(tmp_path, capsys):
     assert 'has snapshots of an earlier run, up to epoch 1' in capsys.readouterr().out
     assert read_losses(tmp_path) == first[:4]
     assert len((tmp_path / 'log' / 'metrics.1.jsonl').read_text().splitlines()) == 8
+
+
+def without(*names):
+    """A RandomDataset.__getitem__ whose masks of those names are 0."""
+    original = RandomDataset.__getitem__
+
+    def get(self, index):
+        inputs, targets, meta = original(self, index)
+        for name in names:
+            meta[name] = np.zeros_like(meta[name])
+        return inputs, targets, meta
+
+    return get
+
+
+def test_a_run_with_nothing_to_learn_is_refused(tmp_path, monkeypatch):
+    """2-D sets without fits in the param stage: the four losses are exactly 0."""
+    train(tmp_path, 'lixel_epochs=1')
+    monkeypatch.setattr(RandomDataset, '__getitem__', without('is_3D', 'is_valid_fit'))
+    says = r'nothing to learn: all losses were 0 in the first 4 steps: loss_pose_param \(no sample .* has a fit'
+    with pytest.raises(UserError, match=says):
+        train(tmp_path, 'lixel_epochs=1', 'stage=param', 'continue_train=true')
+    assert not checkpoint.snapshot_path(tmp_path / 'model_dump', 1).exists()
+
+
+def test_losses_that_are_always_zero_are_told(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr('common.train.zero_losses.WATCHED', 5)
+    monkeypatch.setattr(RandomDataset, '__getitem__', without('is_valid_fit'))
+    train(tmp_path, 'lixel_epochs=2')
+    told, = [line for line in caplog.messages if 'always 0' in line]
+    assert told.startswith('always 0 in the first 5 steps: loss_joint_fit (no sample read so far has a fit')
+    assert 'mesh_fit' in told and 'joint_orig' not in told
