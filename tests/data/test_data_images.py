@@ -106,3 +106,9 @@ def test_other_formats_cut_off_are_refused(ending, tmp_path):
     path.write_bytes(data[:len(data) // 2])
     with pytest.raises(ValueError, match=rf'a\{ending}'):
         read_image(path)
+
+
+def test_a_missing_image_is_told_once_and_by_us(tmp_path, capfd):
+    with pytest.raises(FileNotFoundError, match=r'absent\.jpg'):
+        read_image(tmp_path / 'absent.jpg')
+    assert capfd.readouterr() == ('', '')
