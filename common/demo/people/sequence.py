@@ -136,7 +136,8 @@ class Sequence:
         mean_betas = np.broadcast_to(mean, betas.shape).copy()
         shift = self._roots(poses, betas) - self._roots(poses, mean_betas)
         return {'poses': poses, 'betas': mean, 'trans': trans[numbers] + shift,
-                'fps': np.float64(fps), 'mocap_framerate': np.float64(fps),
+                'fps': np.float64(fps),
+                'mocap_framerate': np.float64(fps), 'mocap_frame_rate': np.float64(fps),  # AMASS has both names
                 'gender': np.array(self.human_model.gender), 'body_model': np.array(self.human_model.name),
                 'frames': np.array([self.rows[number].frame for number in numbers])}
 
