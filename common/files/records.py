@@ -162,7 +162,7 @@ def _dense(record: CscMatrix | CsrMatrix, depth: int) -> np.ndarray:
 
 def _from_list(values: list) -> np.ndarray:
     """The array that nested lists of numbers stand for."""
-    shape = []
+    shape: list[int] = []
     part: Any = values
     while isinstance(part, list) and part and len(shape) < MAX_DEPTH:  # before NumPy takes the memory
         shape.append(len(part))
@@ -177,8 +177,9 @@ def _from_list(values: list) -> np.ndarray:
 def _dense_elements(state: Any, depth: int) -> np.ndarray:
     """The matrix of a CooMatrix."""
     rows, columns = state['coords'] if 'coords' in state else (state['row'], state['col'])
-    places = [to_array(rows, depth + 1), to_array(columns, depth + 1)]
-    return _filled(state.get('_shape', state.get('shape')), *places, to_array(state['data'], depth + 1))
+    row_of = to_array(rows, depth + 1)
+    column_of = to_array(columns, depth + 1)
+    return _filled(state.get('_shape', state.get('shape')), row_of, column_of, to_array(state['data'], depth + 1))
 
 
 def _dense_lists(state: Any) -> np.ndarray:

@@ -13,6 +13,7 @@ CENTRE = 10.          # times the longer side that the principal point may be aw
 LARGEST_ANGLE = 1e3   # radians; degrees taken for radians stay below, and have a message of their own
 LARGEST_SHAPE = 1e3   # shape coefficient
 FARTHEST = 500.       # times the size of a body or hand: 1 km, 150 m
+LARGEST_NUMBER = 3.4e38  # what is beyond it is infinite in float32
 LARGEST_DEPTH = 1e6   # metres, or millimetres
 
 
@@ -36,7 +37,7 @@ def camera_fault(camera: Camera, img_shape: tuple[int, int]) -> str | None:
 def fit_fault(fit: Fit, size: float | None) -> str | None:
     """What is impossible about a fit, or None. size: metres, of the cube around a body or hand; None: unknown."""
     parts = (fit.pose, fit.shape, fit.trans, fit.R, fit.t)
-    if not all(within(part, np.finfo(np.float32).max) for part in parts):
+    if not all(within(part, LARGEST_NUMBER) for part in parts):
         return 'fit not finite'
     if not (within(fit.pose, LARGEST_ANGLE) and within(fit.shape, LARGEST_SHAPE) and within(fit.R, 2)):
         return 'fit with an impossible pose or shape'
