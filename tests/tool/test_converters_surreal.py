@@ -97,6 +97,8 @@ def test_one_damaged_clip_is_left_out_and_listed(tmp_path, model_dir, capsys, fa
     with pytest.raises(UserError, match='1 of 2 clips cannot be converted, the last: .*run/clip.*--max_damaged 0.5'):
         surreal.main(words)
     assert not (tmp_path / 'out/SURREAL_train.json').exists()
+    with pytest.raises(UserError, match='--max_damaged 2.0: must be from 0 to 1'):
+        surreal.main([*words, '--max_damaged', '2'])
     surreal.main([*words, '--max_damaged', '0.5'])
     printed = capsys.readouterr().out
     assert '1 of 2 clips are left out:\n  ' in printed and 'run/clip_c0001' in printed

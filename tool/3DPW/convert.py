@@ -33,7 +33,7 @@ from common.human_model import HumanModel, get_human_model
 from common.utils.transforms import cam2pixel
 from tool.convert.damaged import Damaged, DamagedItem
 from tool.convert.fits import move_fits, run_body, tight_box
-from tool.convert.parser import make_parser
+from tool.convert.parser import add_max_damaged, make_parser
 from tool.files.write import numbers, write_json
 
 SPLITS = ('train', 'validation', 'test')
@@ -230,7 +230,9 @@ def sequence_files(raw: Path, split: str) -> list[Path]:
 def main(argv: list[str] | None = None) -> None:
     """Run the command line `argv` (default: the process's own)."""
     raw = 'folder with sequenceFiles/ (and imageFiles/, for the image sizes)'
-    args = make_parser(__doc__, 'PW3D', raw, SPLITS, 'the gendered SMPL files').parse_args(argv)
+    parser = make_parser(__doc__, 'PW3D', raw, SPLITS, 'the gendered SMPL files')
+    add_max_damaged(parser)
+    args = parser.parse_args(argv)
     for split in args.split:
         sequence_files(args.raw, split)  # fail before the work starts
     annotation_num = 0

@@ -31,7 +31,7 @@ from common.utils.joint_set import SMPL
 from common.utils.transforms import cam2pixel, flip_pose
 from tool.convert.damaged import Damaged, DamagedItem
 from tool.convert.fits import move_fits, move_points, rigid_motion, run_body, tight_box
-from tool.convert.parser import make_parser
+from tool.convert.parser import add_max_damaged, make_parser
 from tool.files.write import numbers, write_json
 
 SPLITS = {'train': 'train', 'val': 'validation', 'test': 'test'}
@@ -212,6 +212,7 @@ def main(argv: list[str] | None = None) -> None:
     """Run the command line `argv` (default: the process's own)."""
     raw = 'folder with train/, val/ and test/, such as SURREAL/data/cmu'
     parser = make_parser(__doc__, 'SURREAL', raw, SPLITS, 'the gendered SMPL files')
+    add_max_damaged(parser)
     parser.add_argument('--every', type=int, default=10, metavar='N', help='take every N-th frame')
     args = parser.parse_args(argv)
     if args.every < 1:

@@ -13,9 +13,13 @@ class Damaged:
         total: How many items there are.
         unit: What they are, for messages: 'clips'.
         max_share: Of them that may be damaged.
+    Raises:
+        UserError: The share is not from 0 to 1.
     """
 
     def __init__(self, total: int, unit: str, max_share: float) -> None:
+        if not 0 <= max_share <= 1:
+            raise UserError(f'--max_damaged {max_share}: must be from 0 to 1')
         self.total = total
         self.unit = unit
         self.max_share = max_share

@@ -29,6 +29,10 @@ def make_parser(doc: str | None, name: str, raw: str, splits: Iterable[str], mod
                         help='folder to write to')
     parser.add_argument('--human_model_dir', type=folder, default=ROOT / 'data' / 'human_models',
                         help=f'folder with {models}')
+    return parser
+
+
+def add_max_damaged(parser: Parser) -> None:
+    """Add the option --max_damaged, of converters that leave out damaged items."""
     parser.add_argument('--max_damaged', type=float, default=0.05, metavar='SHARE',
                         help='share of damaged or missing items that are left out (default: 0.05); more stop the run')
-    return parser
