@@ -1,5 +1,7 @@
 """Command lines: what all programs share in how they read theirs."""
 import argparse
+import re
+from pathlib import Path
 from typing import Any, NoReturn
 
 from common.errors import UserError
@@ -39,6 +41,32 @@ def not_empty(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError('it is empty')
     return text
+
+
+def written_out(path: str, name: str = '') -> str:
+    """A path that a user gave, with the home folder in place of `~`.
+
+    Args:
+        path: The path.
+        name: What it was given for, as the message begins: '--out'.
+    Raises:
+        UserError: It has the name of a variable ($NAME), which only a shell replaces, or `~` of an unknown user.
+    """
+    start = f'{name} {path}'.strip()
+    if re.search(r'\$(\w|\{)', path):
+        raise UserError(f'{start}: $NAME is not replaced here: write the folder out')
+    try:
+        return str(Path(path).expanduser()) if path.startswith('~') else path
+    except RuntimeError as error:
+        raise UserError(f'{start}: {path.partition("/")[0]} is no home folder here: write it out, or ./~...') from error
+
+
+def a_path(text: str) -> str:
+    """The type of options that name a file or folder: not empty, and written out."""
+    try:
+        return written_out(not_empty(text))
+    except UserError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def each_once(words: list[str]) -> list[str]:

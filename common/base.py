@@ -245,6 +245,6 @@ class Tester(Base):
         """Complete the data set's summary by what was tested, save it, and return its means."""
         path = self.output / 'result' / f'{self.cfg.testset}.json'
         tested = {'snapshot': self.snapshot.name, 'epoch': self.epoch, 'stage': self.cfg.stage}
-        write_text(path, json.dumps(summary | tested, indent=2) + '\n')
+        write_text(path, json.dumps(summary | tested, indent=2, allow_nan=False) + '\n')
         log.info('%s (%s stage) on %s: %s', self.snapshot.name, self.cfg.stage, self.cfg.testset, path)
         return summary['metrics']

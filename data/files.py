@@ -24,7 +24,7 @@ def require(path: Path | str, holds: str, avoid: str = '') -> Path:
 def read_json(path: Path | str, holds: str, avoid: str = '') -> Any:
     """Content of a JSON file. UserError: missing (see `require`), not to be read, or no JSON."""
     try:
-        with open(require(path, holds, avoid), encoding='utf-8') as file:
+        with open(require(path, holds, avoid), encoding='utf-8-sig') as file:
             return json.load(file)
     except OSError as error:
         raise unreadable(path, error) from error

@@ -9,8 +9,8 @@ import numpy as np
 from torch.utils.data import Dataset
 
 from common.errors import UserError
+from common.files.images import check_size, read_image
 from common.human_model import get_human_model
-from common.utils import preprocessing
 from common.utils.preprocessing import AugParams, crop_image
 from data.boxes import Boxes, BoxRules, rootnet_place
 from data.checks.load_check import MISSING, LoadCheck
@@ -28,8 +28,7 @@ from data.settings import Settings
 from data.target import Arrays, TargetRules, build_targets
 
 log = logging.getLogger(__name__)
-# different unusable samples that one process replaces in a training before it stops
-MAX_REPLACED = 20
+MAX_REPLACED = 20  # different unusable samples that one process replaces before a training stops
 Item = tuple[Arrays, Arrays, Arrays]  # inputs, targets, meta_info
 
 
@@ -90,7 +89,7 @@ class MeshDataset(Dataset):
         self.check = LoadCheck(
             self.name, self.suspect, self.rules if self.training else None,
             cfg.missing_image if self.images_are_files else None, self.joint_set, cfg.bbox_3d_size,
-            cfg.max_missing_images)
+            cfg.max_missing_images, self.mesh_target_at_test and not self.training)
         place = rootnet_place(self.rootnet, self.folder, split, cfg.rootnet_box_format)
         rules = BoxRules(self.training, cfg.input_img_shape, cfg.bbox_3d_size, place, cfg.use_gt_info,
                          self.mesh_target_at_test)
@@ -116,7 +115,7 @@ class MeshDataset(Dataset):
 
     def load_image(self, sample: Sample) -> np.ndarray:
         """The image of a Sample: (H, W, 3) uint8 RGB. Raises OSError or ValueError if there is none."""
-        return preprocessing.load_img(sample.img_path)
+        return read_image(sample.img_path, sample.img_shape)
 
     def make_samples(self) -> Any:
         """The sequence of all Samples."""
@@ -164,8 +163,9 @@ class MeshDataset(Dataset):
         aug = aug or AugParams()
         if aug.flip and not self.allow_flip:
             aug = AugParams(aug.scale, aug.rot, aug.color)
-        img, img2bb_trans, bb2img_trans = crop_image(
-            self.load_image(sample), sample.bbox, aug, self.cfg.input_img_shape)
+        image = self.load_image(sample)
+        check_size(image, sample.img_shape, sample.img_path)
+        img, img2bb_trans, bb2img_trans = crop_image(image, sample.bbox, aug, self.cfg.input_img_shape)
         if self.training:
             targets, meta_info = build_targets(sample, aug, img2bb_trans, self.rules)
             if sample.fit is not None and not targets['fit_mesh_img'].any():
@@ -190,7 +190,6 @@ class MeshDataset(Dataset):
         if not known:
             log.warning('%s: sample %d cannot be used and is replaced: %s', self.name, index, error)
 
-    # ---- testing ----
     @functools.cached_property
     def eval_joints(self) -> EvalJoints:
         """The joints that are compared."""
@@ -241,8 +240,10 @@ class MeshDataset(Dataset):
         Returns:
             The summary: what was tested how, `metrics` (means over the samples) and `per_joint_mm`.
         """
-        description = {'testset': self.name, 'protocol': self.protocol, 'samples': len(self),
+        description: dict[str, Any] = {'testset': self.name, 'protocol': self.protocol, 'samples': len(self),
                        'excluded': self.exclusion.count, 'root_depth': self.boxes.depth_source}
+        if self.check.skip_reasons:
+            description['skipped'] = self.check.skipped()
         summary = report.summarise(results, description, self.eval_joints if results else None)
         log.info('%s', report.as_text(summary))
         report.save_result(self.cfg.output_dir, self.name, summary)

@@ -2,7 +2,10 @@
 import argparse
 from pathlib import Path
 
-from common.arguments import Parser, each_once, not_empty
+import torch
+
+from common.arguments import Parser, a_path, each_once
+from common.devices.cpus import core_count
 from common.errors import UserError
 from common.snapshot import checkpoint
 from common.train.logger import start_console
@@ -22,7 +25,7 @@ def make_parser(doc: str | None) -> Parser:
                         help='body (default), hand, nano, nano_hand, or a YAML file')
     parser.add_argument('--stage', choices=('lixel', 'param'),
                         help='default: lixel to train, else the snapshot\'s')
-    parser.add_argument('--snapshot', metavar='FILE', type=not_empty, help='a snapshot by its path')
+    parser.add_argument('--snapshot', metavar='FILE', type=a_path, help='a snapshot by its path')
     parser.add_argument('options', nargs='*', metavar='key=value', help='settings of main/config.py')
     return parser
 
@@ -30,6 +33,7 @@ def make_parser(doc: str | None) -> Parser:
 def configure(args: argparse.Namespace, continue_train: bool = False) -> None:
     """Show messages from here on, and fill the global `cfg` from parsed flags: preset, then flags, then overrides."""
     start_console()
+    torch.set_num_threads(min(torch.get_num_threads(), core_count()))  # PyTorch does not see a container's quota
     cfg.load(args.cfg)
     cfg.set_args(args.gpu, args.stage or 'lixel', continue_train)
     cfg.override(each_once(args.options))

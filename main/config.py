@@ -6,18 +6,18 @@
 
 Only main/* and common/base.py import `cfg`; all other code takes values, or a Config as an argument.
 """
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common.devices.cpus import core_count
 from common.devices.gpus import select_gpus
 from common.errors import UserError
 from main.config_check import check_heat_maps, fields_by_key, rule_of, setting, typed_values
 from main.config_text import preset_path, read_settings, read_words
 
 ROOT = Path(__file__).resolve().parent.parent
-CORES = len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count() or 1
+CORES = core_count()
 MANY = 10 ** 6
 
 
@@ -173,12 +173,12 @@ class Config:
     # ---- Changing it ----
     def override(self, items: list[str]) -> None:
         """Set values from `['key=value', ...]`, with types checked. UserError: unknown key or wrong value."""
-        self.update(read_words(items))
+        self.update(read_words(items, KINDS))
 
     def load(self, name: str) -> None:
         """Start again from the defaults, then apply a preset (see PRESETS) or a YAML file's values."""
         path = preset_path(name)
-        changes = read_settings(path)
+        changes = read_settings(path, KINDS)
         vars(self).update(vars(Config()))
         self.update(changes, source=f'{path}: ')
 
@@ -224,6 +224,7 @@ class Config:
 
 
 FIELDS = fields_by_key(Config)
+KINDS = {key: field.type for key, field in FIELDS.items()}
 
 
 cfg = Config()

@@ -9,6 +9,7 @@ from typing import Any
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from common.arguments import written_out
 from common.errors import UserError, shown
 from data import require_dataset
 from main.config_text import in_words
@@ -84,7 +85,7 @@ def typed_values(config: type, changes: dict[str, Any], root: Path) -> dict[str,
         if isinstance(field.default, tuple):
             value = tuple(value)
         elif rule_of(field).is_path and isinstance(value, str):
-            value = str(root / value)
+            value = str(root / written_out(value, f'{key}:'))
         values[field.name] = value
     return values
 

@@ -18,6 +18,7 @@ from pathlib import Path
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().with_name('init_path.py')))
 
+from common.arguments import written_out
 from common.demo import options
 from common.demo.image_run import run_images
 from common.demo.inputs.box_file import read_box_file
@@ -49,6 +50,9 @@ def main(argv: list[str] | None = None) -> int:
         UserError: whatever the user has to put right.
     """
     args = options.parse(make_parser(__doc__), sys.argv[1:] if argv is None else argv)
+    for name in options.PATHS:
+        if getattr(args, name):
+            setattr(args, name, written_out(getattr(args, name), f'--{name}'))
     configure(args)
     if args.serve:
         return serve(Results(make_pipeline(args)), args.port)

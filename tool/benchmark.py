@@ -23,7 +23,7 @@ import torch
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[1] / 'main' / 'init_path.py'))
 
-from common.arguments import Parser, each_once, not_empty
+from common.arguments import Parser, a_path, each_once
 from common.devices.gpus import devices
 from common.devices.wrap import autocast_dtype
 from common.errors import UserError, run_main
@@ -128,7 +128,7 @@ def make_parser() -> Parser:
                         help='what to measure (%(default)s); onnx: onnxruntime beside PyTorch')
     parser.add_argument('--scaling', action='store_true', help='measure how speed grows with the number of processes')
     parser.add_argument('--repeats', type=int, default=5, metavar='N', help='repetitions, of which the median counts')
-    parser.add_argument('--json', metavar='FILE', type=not_empty, help='also write the numbers there')
+    parser.add_argument('--json', metavar='FILE', type=a_path, help='also write the numbers there')
     parser.add_argument('--scaling_worker', action='store_true', help=argparse.SUPPRESS)
     parser.add_argument('options', nargs='*', metavar='key=value', help='settings of main/config.py')
     return parser

@@ -57,7 +57,7 @@ def check_file(path: Path, asset: Asset) -> tuple[str, str]:
             shape = np.load(path, allow_pickle=False).shape
             problem = '' if shape == layout else f'its shape is {shape}, expected {layout}'
         else:
-            problem = layout.first_problem(json.loads(path.read_text(encoding='utf-8')))
+            problem = layout.first_problem(json.loads(path.read_text(encoding='utf-8-sig')))
     except (OSError, ValueError, EOFError) as error:
         problem = f'{error}; get it again'
     if problem:

@@ -12,7 +12,7 @@ from pathlib import Path
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[1] / 'main' / 'init_path.py'))
 
-from common.arguments import Parser, not_empty
+from common.arguments import Parser, a_path
 from common.errors import UserError, run_main
 from common.export.bvh import person_bvh
 from common.export.gltf import POSEDIRS, person_glb
@@ -24,10 +24,10 @@ from common.human_model import get_human_model
 def make_parser() -> Parser:
     parser = Parser(__doc__)
     parser.add_argument(
-        'file', type=not_empty, help='person_<n>.npz of a video, or result.npz of an image'
+        'file', type=a_path, help='person_<n>.npz of a video, or result.npz of an image'
     )
     parser.add_argument(
-        '--output', metavar='DIR', type=not_empty, help='where to write (default: beside the file)'
+        '--output', metavar='DIR', type=a_path, help='where to write (default: beside the file)'
     )
     parser.add_argument(
         '--posedirs',
@@ -38,7 +38,7 @@ def make_parser() -> Parser:
     parser.add_argument(
         '--human_model_dir',
         metavar='DIR',
-        type=not_empty,
+        type=a_path,
         help='folder with the SMPL and MANO files (default: data/human_models)',
     )
     return parser

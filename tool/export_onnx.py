@@ -19,7 +19,7 @@ import torch
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[1] / 'main' / 'init_path.py'))
 
-from common.arguments import Parser, not_empty
+from common.arguments import Parser, a_path
 from common.errors import UserError, optional_import, run_main
 from common.export.onnx_file import (
     Deployed,
@@ -50,19 +50,19 @@ BATCHES = (1, 3, 8)
 def make_parser() -> Parser:
     parser = Parser(__doc__)
     parser.add_argument(
-        '--snapshot', metavar='FILE', type=not_empty, required=True, help='a snapshot'
+        '--snapshot', metavar='FILE', type=a_path, required=True, help='a snapshot'
     )
     parser.add_argument('--stage', choices=('lixel', 'param'), help="default: the snapshot's")
     parser.add_argument(
         '--output',
         metavar='FILE',
-        type=not_empty,
+        type=a_path,
         help='default: its name with .onnx, in this folder',
     )
     parser.add_argument(
         '--human_model_dir',
         metavar='DIR',
-        type=not_empty,
+        type=a_path,
         help='folder with the SMPL and MANO files (default: data/human_models)',
     )
     return parser

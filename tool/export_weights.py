@@ -10,7 +10,7 @@ from pathlib import Path
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[1] / 'main' / 'init_path.py'))
 
-from common.arguments import Parser, not_empty
+from common.arguments import Parser, a_path
 from common.errors import run_main
 from common.snapshot import checkpoint
 from tool.files.write import writing
@@ -19,8 +19,8 @@ from tool.files.write import writing
 def main(argv: list[str] | None = None) -> None:
     """Run the command line `argv` (default: the process's own)."""
     parser = Parser(__doc__)
-    parser.add_argument('snapshot', type=not_empty, help='snapshot_<epoch>.pth.tar of a training')
-    parser.add_argument('out', type=not_empty, help='file to write')
+    parser.add_argument('snapshot', type=a_path, help='snapshot_<epoch>.pth.tar of a training')
+    parser.add_argument('out', type=a_path, help='file to write')
     args = parser.parse_args(argv)
     out = Path(args.out)
     with writing(out):

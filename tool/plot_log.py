@@ -18,7 +18,7 @@ import numpy as np
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[1] / 'main' / 'init_path.py'))
 
-from common.arguments import Parser, not_empty
+from common.arguments import Parser, a_path
 from common.errors import UserError, optional_import, run_main
 from common.files.images import write_image
 
@@ -48,8 +48,6 @@ class Curve:
 
 def find_log(name: str) -> Path:
     """The metrics.jsonl that a name means: the file, or the one in an output folder or its log folder."""
-    if not name:
-        raise UserError('the name of a run is empty: name an output folder or a metrics.jsonl')
     path = Path(name)
     for file in (path, path / 'metrics.jsonl', path / 'log' / 'metrics.jsonl'):
         if file.is_file():
@@ -67,7 +65,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         UserError: There is no step at all.
     """
     rows: list[dict[str, Any]] = []
-    for line in path.read_text(encoding='utf-8', errors='replace').splitlines():
+    for line in path.read_text(encoding='utf-8-sig', errors='replace').splitlines():
         try:
             row = json.loads(line)
             position = (row['epoch'], row['step'])
@@ -164,8 +162,9 @@ def draw(panels: dict[str, list[Curve]]) -> np.ndarray:
 def main(argv: list[str] | None = None) -> None:
     """Run the command line `argv` (default: the process's own)."""
     parser = Parser(__doc__)
-    parser.add_argument('logs', nargs='*', metavar='RUN', help='metrics.jsonl or output folder (default: output)')
-    parser.add_argument('--out', metavar='FILE', type=not_empty,
+    parser.add_argument('logs', nargs='*', metavar='RUN', type=a_path,
+                        help='metrics.jsonl or output folder (default: output)')
+    parser.add_argument('--out', metavar='FILE', type=a_path,
                         help='image to write (default: losses.png beside the first log)')
     parser.add_argument('--smooth', type=int, metavar='N', help='steps to average over (default: 1/50 of the run)')
     args = parser.parse_args(argv)

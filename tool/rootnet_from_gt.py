@@ -18,7 +18,7 @@ from tqdm import tqdm
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[1] / 'main' / 'init_path.py'))
 
-from common.arguments import Parser, each_once
+from common.arguments import Parser, a_path, each_once
 from common.errors import UserError, run_main
 from common.utils.transforms import pixel2cam
 from data import build_dataset, dataset_names
@@ -71,7 +71,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument('name', help=f'data set: {", ".join(known)}')
     parser.add_argument('overrides', nargs='*', metavar='key=value', help='settings, as for test.py')
     parser.add_argument('--split', default='test', choices=('validation', 'test'))
-    parser.add_argument('--out', type=Path, help='file to write, default: where the loader looks for it')
+    parser.add_argument('--out', type=a_path, help='file to write, default: where the loader looks for it')
     parser.add_argument('--force', action='store_true', help='replace a file that is there')
     args = parser.parse_intermixed_args(argv)
     if args.name not in known:
@@ -80,7 +80,7 @@ def main(argv: list[str] | None = None) -> None:
     cfg = Config()
     cfg.override([f'trainset_3d=[{args.name}]', 'trainset_2d=[]', f'testset={args.name}', 'use_gt_info=true',
                   'max_missing_images=1', *each_once(args.overrides)])
-    out = args.out or Path(cfg.data_dir) / args.name / rootnet_file(file, args.split)
+    out = Path(args.out) if args.out else Path(cfg.data_dir) / args.name / rootnet_file(file, args.split)
     if out.exists() and not args.force:
         raise UserError(f'{out} is there already; --force replaces it, --out writes another')
     dataset = build_dataset(args.name, args.split, cfg)

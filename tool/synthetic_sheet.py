@@ -17,7 +17,7 @@ import numpy as np
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[1] / 'main' / 'init_path.py'))
 
-from common.arguments import Parser, not_empty
+from common.arguments import Parser, a_path
 from common.errors import UserError, run_main
 from common.files.images import write_image
 from common.files.whole import write_text
@@ -71,7 +71,7 @@ def write_samples(generator: Generator, folder: Path, indices: list[int], seed: 
 def make_parser() -> Parser:
     """The parser of the command line."""
     parser = Parser(__doc__)
-    parser.add_argument('out', type=not_empty, help='image to write; with --samples the folder')
+    parser.add_argument('out', type=a_path, help='image to write; with --samples the folder')
     parser.add_argument('--samples', type=int, nargs='+', metavar='INDEX', help='write these images of the gallery')
     parser.add_argument('--hand', action='store_true', help='hands instead of people')
     parser.add_argument('--joints', action='store_true', help='draw the joints and the box')

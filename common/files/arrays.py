@@ -43,7 +43,8 @@ def read_arrays(path: Path, names: tuple[str, ...]) -> dict[str, np.ndarray]:
     except (PermissionError, IsADirectoryError) as error:
         raise UserError(f'{path} cannot be read ({error.strerror}): see to its permissions') from error
     except Exception as error:   # a damaged or forged file can fail in any way
-        raise UserError(f'{path} cannot be read as a body model: {one_line(error)}; download the file again') from error
+        raise UserError(f'{path} cannot be read as a body model: {one_line(error)}; download the file again and use '
+                        'the official file as it is') from error
 
 
 def _read_pickle(file: IO[bytes], names: tuple[str, ...]) -> dict[str, np.ndarray]:

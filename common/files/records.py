@@ -53,6 +53,14 @@ class CsrMatrix(Record):
     """The same in compressed rows."""
 
 
+class CooMatrix(Record):
+    """The same as a list of elements. State: data, shape, and coords (rows, columns), or row and col."""
+
+
+class LilMatrix(Record):
+    """The same as lists of columns and values, one for each row. State: rows, data, shape."""
+
+
 def to_array(value: Any, depth: int = 0) -> np.ndarray:
     """The array that a record, or a nesting of records, stands for.
 
@@ -76,6 +84,12 @@ def to_array(value: Any, depth: int = 0) -> np.ndarray:
         return _select(value.state, depth)
     if isinstance(value, CscMatrix | CsrMatrix):
         return _dense(value, depth)
+    if isinstance(value, CooMatrix):
+        return _dense_elements(value.state, depth)
+    if isinstance(value, LilMatrix):
+        return _dense_lists(value.state)
+    if isinstance(value, list):
+        return _from_list(value)
     raise ValueError(f'not an array but {type(value).__name__}')
 
 
@@ -144,3 +158,59 @@ def _dense(record: CscMatrix | CsrMatrix, depth: int) -> np.ndarray:
     if isinstance(record, CscMatrix):
         dense = dense.T
     return np.ascontiguousarray(dense)
+
+
+def _from_list(values: list) -> np.ndarray:
+    """The array that nested lists of numbers stand for."""
+    shape: list[int] = []
+    part: Any = values
+    while isinstance(part, list) and part and len(shape) < MAX_DEPTH:  # before NumPy takes the memory
+        shape.append(len(part))
+        part = part[0]
+    number_of_elements(shape)
+    array = np.array(values)
+    if array.dtype.str[1:] not in NUMBER_TYPES:
+        raise ValueError('a list of something other than numbers')
+    return array
+
+
+def _dense_elements(state: Any, depth: int) -> np.ndarray:
+    """The matrix of a CooMatrix."""
+    rows, columns = state['coords'] if 'coords' in state else (state['row'], state['col'])
+    row_of = to_array(rows, depth + 1)
+    column_of = to_array(columns, depth + 1)
+    return _filled(state.get('_shape', state.get('shape')), row_of, column_of, to_array(state['data'], depth + 1))
+
+
+def _dense_lists(state: Any) -> np.ndarray:
+    """The matrix of a LilMatrix, whose two arrays are of lists."""
+    columns_of, values_of = (state[name].state[4] for name in ('rows', 'data'))
+    counts = [len(columns) for columns in columns_of]
+    number_of_elements((sum(counts),))
+    columns = _from_list([column for columns in columns_of for column in columns] or [0])
+    values = _from_list([plain(value) for values in values_of for value in values] or [0])
+    rows = np.repeat(np.arange(len(counts)), counts) if any(counts) else np.zeros(1, np.int64)
+    return _filled(state.get('_shape', state.get('shape')), rows, columns, values)
+
+
+def plain(value: Any) -> Any:
+    """A number, out of the record of a NumPy scalar too: its arguments are the type and the bytes."""
+    if isinstance(value, Record):
+        dtype, data = value.args
+        return _from_bytes(data, dtype, (), 'C')[()]
+    return value
+
+
+def _filled(shape: Any, rows: np.ndarray, columns: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """A matrix of this shape with values at some places, zero elsewhere; every index is checked here."""
+    number_of_elements(shape)
+    lines, length = shape
+    if not rows.shape == columns.shape == values.shape or rows.ndim != 1:
+        raise ValueError('a sparse matrix whose parts do not fit together')
+    if {rows.dtype.kind, columns.dtype.kind} - {'i', 'u'}:
+        raise ValueError('a sparse matrix whose places are not whole numbers')
+    if ((rows < 0) | (rows >= lines) | (columns < 0) | (columns >= length)).any():
+        raise ValueError('a sparse matrix with elements outside of it')
+    dense = np.zeros((lines, length), values.dtype)
+    np.add.at(dense, (rows, columns), values)
+    return dense

@@ -9,7 +9,19 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
-from common.files.records import Array, Buffer, Chumpy, CscMatrix, CsrMatrix, Dtype, Encoded, Record, Select
+from common.files.records import (
+    Array,
+    Buffer,
+    Chumpy,
+    CooMatrix,
+    CscMatrix,
+    CsrMatrix,
+    Dtype,
+    Encoded,
+    LilMatrix,
+    Record,
+    Select,
+)
 
 MAX_INSTRUCTIONS = 300_000   # the official files have some thousands
 
@@ -29,11 +41,24 @@ def _no_set(*_: Any) -> None:
     """Sets are bookkeeping of chumpy that nobody reads."""
 
 
+def _ordered(items: Any = ()) -> dict[Any, Any]:
+    """collections.OrderedDict: a dictionary like any other."""
+    made = {}
+    for key, value in items:
+        if not isinstance(key, str | int):
+            raise pickle.UnpicklingError('a dictionary key that is neither a name nor a number')
+        made[key] = value
+    return made
+
+
 def _allowed_globals() -> dict[tuple[str, str], Any]:
     """{(module, name): stand-in} under the names of Python 2 and 3, of old and new NumPy and SciPy."""
     allowed: dict[tuple[str, str], Any] = {
         ('numpy', 'ndarray'): NumpyArrayType,
+        ('numpy', 'matrix'): NumpyArrayType,
+        ('numpy.matrixlib.defmatrix', 'matrix'): NumpyArrayType,
         ('numpy', 'dtype'): Dtype,
+        ('collections', 'OrderedDict'): _ordered,
         ('_codecs', 'encode'): Encoded,
         ('chumpy', 'Ch'): Chumpy,
         ('chumpy.ch', 'Ch'): Chumpy,
@@ -43,9 +68,10 @@ def _allowed_globals() -> dict[tuple[str, str], Any]:
         allowed[f'{module}.multiarray', '_reconstruct'] = Array
         allowed[f'{module}.multiarray', 'scalar'] = Record
         allowed[f'{module}.numeric', '_frombuffer'] = Buffer
-    for suffix, record in (('csc', CscMatrix), ('csr', CsrMatrix)):
+    for suffix, record in (('csc', CscMatrix), ('csr', CsrMatrix), ('coo', CooMatrix), ('lil', LilMatrix)):
         for module in ('scipy.sparse', f'scipy.sparse.{suffix}', f'scipy.sparse._{suffix}'):
             allowed[module, f'{suffix}_matrix'] = record
+            allowed[module, f'{suffix}_array'] = record
     for module in ('__builtin__', 'builtins'):
         allowed[module, 'object'] = object
         allowed[module, 'set'] = _no_set

@@ -100,6 +100,8 @@ def _check_archive(file: IO[bytes]) -> None:
             raise Refused('it is a zip archive of other files')
         if any(member.compress_type != zipfile.ZIP_STORED for member in members):
             raise Refused('it is compressed, which PyTorch never does')
+        if archive.testzip() is not None:  # PyTorch does not look at the checksums
+            raise Refused('it is damaged: a tensor in it has another checksum than when it was written')
         for member in pickles:
             with archive.open(member) as content:
                 _check_pickle(content.read())

@@ -100,6 +100,9 @@ def _files_in(folder: Path) -> dict[str, Path]:
 def load_model_file(spec: ModelSpec, path: Path) -> BodyArrays:
     """Read and check an official file. UserError: it is damaged or belongs to another model."""
     arrays = read_arrays(path, ARRAY_NAMES)
+    flat = arrays.get('posedirs')
+    if flat is not None and flat.shape == (9 * (len(spec.parents) - 1), 3 * spec.vertex_num):  # as smplx keeps them
+        arrays['posedirs'] = flat.T.reshape(spec.vertex_num, 3, -1)
     _check(spec, path, arrays)
     pose_mean = np.zeros(len(spec.parents) * 3, np.float32)
     if spec.has_mean_pose:
@@ -123,6 +126,8 @@ def _check(spec: ModelSpec, path: Path, arrays: dict[str, np.ndarray]) -> None:
 
     if 'v_template' not in arrays:
         raise wrong('it has no v_template, so it is not a body model')
+    if arrays['v_template'].ndim == 0:
+        raise wrong('its v_template is a single number')
     vertex_num = len(arrays['v_template'])
     if vertex_num != spec.vertex_num:
         other = ''

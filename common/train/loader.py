@@ -10,6 +10,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from common.errors import UserError, is_killed_worker
+from common.train.stop import SIGNALS
 
 GRACE = 20  # seconds a loader process lives on after SIGTERM
 
@@ -91,11 +92,13 @@ def shard(length: int, batch: int, rank: int = 0, world: int = 1) -> list[list[i
 def init_worker(worker_id: int) -> None:
     """One thread per loader process, which outlives a signal so that the main process can finish its step.
 
-    Ctrl-C in a terminal and a batch system's SIGTERM reach all processes of a run, not just the main one.
+    Ctrl-C and the end of a terminal, and a batch system's signals reach all processes of a run, not just the main one.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, 'alarm'):
-        signal.signal(signal.SIGTERM, lambda *_: signal.alarm(GRACE))
+        for number in SIGNALS:
+            if number != signal.SIGINT:
+                signal.signal(number, lambda *_: signal.alarm(GRACE))
     cv2.setNumThreads(0)
     torch.set_num_threads(1)
 

@@ -18,6 +18,7 @@ from common.train.monitor import Monitor, Timer
 from common.train.optim import Schedule, freeze_and_collect
 from common.train.start import TrainConfig
 from common.train.stop import StopRequest
+from common.train.zero_losses import ZeroLosses
 
 log = logging.getLogger(__name__)
 Batch = tuple[dict, dict, dict]  # inputs, targets, meta_info
@@ -109,6 +110,7 @@ class TrainLoop:
         self.progress = progress
         self.metrics = metrics
         self.save = save
+        self.zero_losses = ZeroLosses()
         self.failure: Exception | None = None  # what went wrong with the data
         self.wrap = functools.partial(wrap, model, devices, config.amp, config.compile,
                                       config.sync_bn)
@@ -165,7 +167,7 @@ class TrainLoop:
         batches = Reader(loader)
         stopped = False
         with Monitor(self.metrics, progress.epoch, self.schedule.end_epoch, progress.step, steps,
-                     config.log_every) as monitor:
+                     config.log_every, self.zero_losses) as monitor:
             for step in range(progress.step, steps):
                 group = self.read(batches, monitor.read)
                 stopped = processes.any_rank(bool(stop or self.failure))

@@ -11,6 +11,7 @@ from common.devices import processes
 from common.devices.gpus import load_report
 from common.errors import UserError
 from common.train.metrics_file import MetricsFile
+from common.train.zero_losses import ZeroLosses
 
 log = logging.getLogger(__name__)
 
@@ -50,11 +51,13 @@ class Monitor:
         epoch: number of the epoch. end_epoch: where the stage ends.
         first_step: where the epoch is resumed. steps: of a whole epoch.
         every: steps between two lines of the log.
+        zero_losses: of the whole run.
     """
 
     def __init__(self, metrics: MetricsFile, epoch: int, end_epoch: int, first_step: int,
-                 steps: int, every: int) -> None:
+                 steps: int, every: int, zero_losses: ZeroLosses | None = None) -> None:
         self.metrics = metrics
+        self.zero_losses = zero_losses or ZeroLosses()
         self.epoch = epoch
         self.end_epoch = end_epoch
         self.steps = steps
@@ -102,11 +105,12 @@ class Monitor:
         log.info(train_line(position, step.lr, self.speed(), losses, ' '.join(filter(None, loads))))
 
     def write_row(self, step: Step, losses: dict[str, float]) -> None:
-        """Write one step to metrics.jsonl. UserError: a loss is not finite."""
+        """Write one step to metrics.jsonl. UserError: a loss is not finite, or all of them are always zero."""
         if not all(math.isfinite(value) for value in losses.values()):
             raise UserError(f'the loss is not finite at epoch {self.epoch} itr {step.number}: '
                             f'{format_losses(losses)}; try a lower lr, warmup_iters, clip_grad or amp=none, '
                             'from the last snapshot')
+        self.zero_losses.add(losses, ends_epoch=step.number == self.steps - 1)
         row = {'epoch': self.epoch, 'step': step.number,
                'global_step': self.epoch * self.steps + step.number, 'lr': step.lr,
                'loss': sum(losses.values())}

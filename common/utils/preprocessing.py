@@ -45,25 +45,6 @@ class AugParams:
         return cls(scale, rot, color, flip and allow_flip)
 
 
-def load_img(path: str) -> np.ndarray:
-    """Read an image, its EXIF orientation ignored: annotations count stored pixels.
-
-    Returns:
-        (H, W, 3) uint8 RGB.
-    Raises:
-        FileNotFoundError: The file is missing.
-        ValueError: The file is not an image, or one of too many pixels. The message names the path.
-    """
-    try:
-        img = cv2.imread(path, cv2.IMREAD_IGNORE_ORIENTATION | cv2.IMREAD_COLOR_RGB)
-    except cv2.error as error:  # beyond the limit on the number of pixels, which common/__init__.py sets
-        raise ValueError(f'{path} cannot be decoded ({" ".join(error.err.split())})') from error
-    if img is None:
-        with open(path, 'rb'):
-            raise ValueError(f'{path} is not an image OpenCV can read')
-    return img
-
-
 def to_xywh(bbox: ArrayLike, box_format: str) -> np.ndarray:
     """Box (4,) in 'xywh' (as it is) or 'xyxy' (two corners) -> (4,) xywh, float64. UserError for another format."""
     x, y, a, b = np.asarray(bbox, np.float64)

@@ -66,8 +66,8 @@ class FreiHAND(MeshDataset):
         samples = super().make_samples()
         if not self.training and len(samples) != self.image_num:
             raise UserError(f'FreiHAND: {len(samples)} of the {self.image_num} test images can be used, and the '
-                            'server needs a prediction for each: leave exclude empty, and see to the boxes in '
-                            f'{self.folder}')
+                            'server needs a prediction for each: leave exclude empty, and see to the boxes and cameras '
+                            f'in {self.folder} ({self.check.skipped() or "none was skipped"})')
         return samples
 
     def _read_truth(self, count: int) -> Truth | None:

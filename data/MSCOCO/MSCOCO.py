@@ -74,8 +74,12 @@ class MSCOCO(MeshDataset):
 
 
 def is_usable(person: Record) -> bool:
-    """Whether an annotation is one person with keypoints."""
-    return not person['iscrowd'] and person['num_keypoints'] > 0
+    """Whether an annotation is one person with keypoints. Lists of one's own often leave out what says so."""
+    if person.content.get('iscrowd', 0):
+        return False
+    if 'num_keypoints' in person:
+        return person['num_keypoints'] > 0
+    return 'keypoints' not in person or bool((person.array('keypoints', (17, 3))[:, 2] > 0).any())
 
 
 def assumed_camera(img_shape: tuple[int, int]) -> Camera:

@@ -101,7 +101,7 @@ def without_keypoints(person: dict) -> bool:
 
 def mscoco(cfg: Settings) -> Iterator[Asset]:
     """The files of MS COCO."""
-    usable = dict(iscrowd=(), num_keypoints=(), bbox=(4,))
+    usable = dict(iscrowd=IfPresent(()), num_keypoints=IfPresent(()), bbox=(4,))
     train = Coco({}, dict(**usable, keypoints=(51,)), without_keypoints)
     test = Coco({}, annotation=None)
     if cfg.use_gt_info:

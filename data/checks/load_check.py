@@ -9,6 +9,7 @@ import numpy as np
 
 from common.errors import UserError
 from common.utils.preprocessing import crop_affine, looks_like_corners
+from data.checks.limits import LARGEST_DEPTH, camera_fault, fit_fault
 from data.checks.units import odd_unit, wrong_shape
 from data.joint_set import JointSet
 from data.placed_fit import PlacedFit, is_plausible, place_fit
@@ -33,11 +34,12 @@ class LoadCheck:
         joint_set: Of the samples' joints.
         bbox_3d_size: Metres, size of a body or hand; None: unknown, and so are wrong units.
         max_missing: Share of the samples whose images may be missing.
+        needs_fit: The fit is what a test compares with.
     """
 
     def __init__(self, name: str, suspect: str, rules: TargetRules | None, missing_image: str | None,
                  joint_set: JointSet | None = None, bbox_3d_size: float | None = None,
-                 max_missing: float = 1.) -> None:
+                 max_missing: float = 1., needs_fit: bool = False) -> None:
         self.name = name
         self.suspect = suspect
         self.rules = rules
@@ -45,16 +47,17 @@ class LoadCheck:
         self.joint_set = joint_set
         self.bbox_3d_size = bbox_3d_size
         self.max_missing = max_missing
+        self.needs_fit = needs_fit
         self.counts: Counter[str] = Counter()
         self.first: dict[str, str] = {}
+        self.skip_reasons: dict[str, None] = {}  # in the order in which they were met
         self.seen = 0
         self.bad = 0
         self.fits = 0
         self.rejected = 0
         self.left: Counter[str] = Counter()  # rule of the 2-D fit check -> fits that it leaves
         self.listed: dict[str, set[str]] = {}  # folder -> names of the files in it
-        # indices of samples whose meshes turned out implausible in the training
-        self.late: set[int] = set()
+        self.late: set[int] = set()  # samples whose meshes turned out implausible in the training
 
     def masked_later(self, index: int, where: str) -> None:
         """Count a mesh of impossible size or place beyond the first CHECKED; warns at the 1st, 10th, 100th, ..."""
@@ -89,6 +92,8 @@ class LoadCheck:
                 raise UserError(f'{self.name}: {odd} ({where}); suspect {self.suspect}, '
                                 f'and see python tool/check_assets.py {self.name}')
             reason_to_skip = self._reason_to_skip(sample)
+            if reason_to_skip:
+                self.skip_reasons[reason_to_skip] = None
             problem = reason_to_skip or self._mask(sample)
             if problem:
                 self.skip(problem, where, suspicious=True)
@@ -114,8 +119,15 @@ class LoadCheck:
                       sample.img_path)
         if self.rules is None and sample.camera is None:
             return 'no camera to test with, sample skipped'
-        if sample.root_depth is not None and not (np.isfinite(sample.root_depth) and sample.root_depth > 0):
+        fault = sample.camera and camera_fault(sample.camera, sample.img_shape)
+        if fault:
+            return f'{fault}, sample skipped'
+        if sample.root_depth is not None and not 0 < sample.root_depth <= LARGEST_DEPTH:
             return 'root depth not above 0, sample skipped'
+        if self.needs_fit and sample.fit is not None:
+            fault = self._fit_fault(sample, sample.fit)
+            if fault:
+                return f'{fault}, sample skipped'
         if self.missing_image and not self._exists(sample.img_path):
             if self.missing_image == 'error':
                 raise UserError(f'{self.name}: the image {sample.img_path} is missing (missing_image=skip: train '
@@ -147,7 +159,7 @@ class LoadCheck:
         present = [array for array in (sample.joint_img, sample.joint_cam) if array is not None]
         if not present:
             return None
-        finite: np.ndarray = np.all([np.isfinite(array).all(1) for array in present], axis=0)
+        finite: np.ndarray = np.all([(np.abs(array) <= LARGEST_DEPTH).all(1) for array in present], axis=0)
         valid = finite
         if sample.joint_valid is not None:
             valid = finite & (np.ravel(sample.joint_valid) > 0)
@@ -171,9 +183,10 @@ class LoadCheck:
         rules = self.rules
         if sample.fit is None:
             return None
-        if not is_finite(sample.fit):
+        fault = self._fit_fault(sample, sample.fit)
+        if fault:
             sample.fit = None
-            return 'fit not finite, masked'
+            return f'{fault}, masked'
         if (sample.fit_camera or sample.camera) is None:
             sample.fit = None
             return 'fit without a camera, masked'
@@ -186,6 +199,13 @@ class LoadCheck:
         self.fits += 1
         self._count_fit(placed, sample, rules)
         return None
+
+    def _fit_fault(self, sample: Sample, fit: Fit) -> str | None:
+        """What is impossible about the fit of a sample, or about its own camera, or None."""
+        fault = fit_fault(fit, self.bbox_3d_size)
+        if fault is None and sample.fit_camera is not None:
+            fault = camera_fault(sample.fit_camera, sample.img_shape)
+        return fault
 
     def _count_fit(self, placed: PlacedFit, sample: Sample, rules: TargetRules) -> None:
         """Count a fit that the check of the rules rejects; the 2-D check also by each of its two rules."""
@@ -209,11 +229,11 @@ class LoadCheck:
     def _stop_if_too_many(self) -> None:
         if self.bad > max(MAX_BAD, MAX_SHARE * self.seen):
             raise UserError(f'{self.name}: {self.bad} of the first {self.seen} samples make no sense '
-                            f'({self._counted()}); suspect {self.suspect}')
+                            f'({self._counted(self.counts)}); suspect {self.suspect}')
 
     def _report(self) -> None:
         if self.counts:
-            log.warning('%s: %s', self.name, self._counted())
+            log.warning('%s: %s', self.name, self._counted(self.counts))
         if self.rejected:
             log.warning('%s: %d of the first %d fits are too far from the annotated joints to be used', self.name,
                         self.rejected, self.fits)
@@ -221,11 +241,10 @@ class LoadCheck:
             log.warning('%s: of the first %d fits, coco_fit_check=published leaves %d, coco_fit_check=exact %d',
                         self.name, self.fits, self.left['published'], self.left['exact'])
 
-    def _counted(self) -> str:
-        return '; '.join(f'{count} x {why} (first: {self.first[why]})' for why, count in self.counts.items())
+    def skipped(self) -> str:
+        """How many samples were skipped, and why; an empty text for none."""
+        return self._counted(self.skip_reasons)
 
-
-def is_finite(fit: Fit) -> bool:
-    """Whether all numbers of a fit are finite."""
-    arrays = (fit.pose, fit.shape, fit.trans, fit.R, fit.t)
-    return all(np.isfinite(array).all() for array in arrays if array is not None)
+    def _counted(self, reasons: Iterable[str]) -> str:
+        """How often each of the reasons was found, and where first."""
+        return '; '.join(f'{self.counts[why]} x {why} (first: {self.first[why]})' for why in reasons)

@@ -1,11 +1,11 @@
 """What a sample's numbers tell about their layout and their units: metres, or millimetres; radians, or degrees."""
 import numpy as np
 
+from data.checks.limits import FARTHEST
 from data.joint_set import JointSet
 from data.sample import Sample
 
 Part = tuple[str, np.ndarray | None, list[tuple[int, ...]]]  # name, array, its allowed shapes
-FARTHEST = 500.  # times the size of a body or hand: 1 km, 150 m
 NEAREST = 0.05
 JOINT_SPREAD = (.02, 5.)  # the same unit: how far the joints of somebody may be apart
 LARGEST_ANGLE = 4 * np.pi  # radians of one joint; a fit may well go once round
@@ -56,8 +56,6 @@ def odd_unit(sample: Sample, size: float) -> str | None:
         return 'root depth of impossible size: is it in another unit (metres, millimetres)?'
     if not JOINT_SPREAD[0] <= _joint_spread(sample, size) <= JOINT_SPREAD[1]:
         return 'joints of impossible size: are they in another unit (metres, millimetres)?'
-    if fit is not None and np.abs(fit.trans).max() > FARTHEST * size:
-        return 'fit of impossible distance: is its translation in another unit (metres, millimetres)?'
     if fit is not None and np.linalg.norm(np.reshape(fit.pose, (-1, 3)), axis=1).max() > LARGEST_ANGLE:
         return 'pose beyond two whole turns: is it in degrees, not radians?'
     return None

@@ -1,13 +1,13 @@
 """The report of a test: a summary, as text and as a file, and images to look at."""
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from common.errors import UserError
 from common.files.images import write_image
-from common.files.whole import write_text
+from common.files.whole import write_json
 from common.utils.transforms import Camera
 from common.utils.vis import draw_meshes
 from data.evaluation.evaluator import EvalBatch, camera_of
@@ -44,14 +44,38 @@ def summarise(results: Mapping[str, np.ndarray], description: Mapping[str, Any],
     per_joint = {}
     for name, values in results.items():
         if np.ndim(values) == 1:
-            means[name] = float(np.nanmean(values, dtype=np.float64))
+            means[name] = known_means(values)[0]
         if name.startswith('joint_error'):
-            errors = np.nanmean(values, axis=0, dtype=np.float64)
-            rounded = np.round(errors, 2).tolist()
-            per_joint[name.removeprefix('joint_error_')] = dict(zip(names, rounded, strict=True))
+            errors = known_means(values, digits=2)
+            per_joint[name.removeprefix('joint_error_')] = dict(zip(names, errors, strict=True))
     summary['metrics'] = means
     summary['per_joint_mm'] = per_joint
     return summary
+
+
+def known_means(values: np.ndarray, digits: int | None = None) -> list[float | None]:
+    """The mean of each column of (N,) or (N, C) values, NaN left out.
+
+    None for a column that is all NaN: JSON has no NaN. digits: to round to.
+    """
+    columns = np.asarray(values, np.float64).reshape(len(values), -1).T
+    means: list[float | None] = []
+    for column in columns:
+        known = column[~np.isnan(column)]
+        if not len(known):
+            means.append(None)
+        elif digits is None:
+            means.append(float(known.mean()))
+        else:
+            means.append(round(float(known.mean()), digits))
+    return means
+
+
+def in_digits(value: float | None, digits: int) -> str:
+    """A mean as text."""
+    if value is None:
+        return 'unknown'
+    return f'{value:.{digits}f}'
 
 
 def _rows_with_nan(values: np.ndarray) -> int:
@@ -70,12 +94,12 @@ def as_text(summary: Mapping[str, Any]) -> str:
             lines.append(f'  {mesh} mesh (mm): ' + '  '.join(values))
         if mesh in summary['per_joint_mm']:
             joint_errors = summary['per_joint_mm'][mesh]
-            errors = [f'{name} {value:.1f}' for name, value in joint_errors.items()]
+            errors = [f'{name} {in_digits(value, 1)}' for name, value in joint_errors.items()]
             lines.append('    per joint: ' + '  '.join(errors))
     return '\n'.join(lines)
 
 
-def _metric_texts(means: Mapping[str, float], mesh: str) -> list[str]:
+def _metric_texts(means: Mapping[str, float | None], mesh: str) -> list[str]:
     """'MPJPE 12.34' for each metric of a mesh."""
     texts = []
     for key, title in TITLES.items():
@@ -85,14 +109,22 @@ def _metric_texts(means: Mapping[str, float], mesh: str) -> list[str]:
         digits = 2
         if key in RATIOS:
             digits = 3
-        texts.append(f'{title} {means[name]:.{digits}f}')
+        texts.append(f'{title} {in_digits(means[name], digits)}')
     return texts
 
 
 def save_result(output_dir: str | Path, name: str, content: object) -> Path:
-    """Write `content` as output/result/<name>.json. Returns the path."""
+    """Write `content` as output/result/<name>.json. Returns the path.
+
+    Raises:
+        UserError: A number in it is not finite.
+    """
     path = Path(output_dir) / 'result' / f'{name}.json'
-    write_text(path, json.dumps(content))
+    try:
+        write_json(path, content)
+    except ValueError as error:
+        raise UserError(f'{path} is not written: it would hold numbers that are not finite; check the cameras and '
+                        'root depths of the test') from error
     return path
 
 

@@ -14,7 +14,8 @@ from data.assets.table import assets_of
 from data.mesh_dataset import MeshDataset
 from data.sample import Sample
 from tests.data_tools import HANDS, copy_set
-from tool.check_assets import settings_for
+from tool.check_assets import check_file, settings_for
+from tool.files.json_list import iter_json_list
 
 IMAGE = {'id', 'file_name', 'width', 'height'}
 PERSON = {'id', 'image_id'}
@@ -23,7 +24,7 @@ LENS = {'cam_param', 'cam_param.focal', 'cam_param.princpt'}
 FIT = {'pose', 'shape', 'trans'}
 GENDERED = PERSON | {'smpl_param', 'smpl_param.pose', 'smpl_param.shape', 'smpl_param.trans'}
 SMPL_FIT = LENS | {'smpl_param', 'smpl_param.pose', 'smpl_param.shape', 'smpl_param.trans'}
-KEYPOINTS = {'iscrowd', 'num_keypoints'}
+COUNTED = {'iscrowd', 'num_keypoints'}  # have a meaning when they are absent: see below
 ROOTNET = {'image_id', 'bbox', 'root_cam'}
 GT = ('use_gt_info=true',)
 
@@ -41,12 +42,12 @@ USED = [
         images=IMAGE | {'f', 'c'}, annotations=PERSON | {'bbox', 'keypoints_cam', 'keypoints_img'})),
     ('MuCo', 'train', (), 'data/smpl_param.json', FIT),
     ('MSCOCO', 'train', (), 'annotations/person_keypoints_train2017.json', dict(
-        images=IMAGE, annotations=PERSON | KEYPOINTS | {'bbox', 'keypoints'}, categories=set())),
+        images=IMAGE, annotations=PERSON | {'bbox', 'keypoints'}, categories=set())),
     ('MSCOCO', 'train', (), 'annotations/coco_smplifyx_train.json', SMPL_FIT),
     ('MSCOCO', 'test', (), 'annotations/person_keypoints_val2017.json', dict(
         images=IMAGE, annotations=set(), categories=set())),
     ('MSCOCO', 'test', GT, 'annotations/person_keypoints_val2017.json', dict(
-        images=IMAGE, annotations=PERSON | KEYPOINTS | {'bbox'}, categories=set())),
+        images=IMAGE, annotations=PERSON | {'bbox'}, categories=set())),
     ('MSCOCO', 'test', (), 'rootnet_output/bbox_root_coco_output.json', ROOTNET),
     ('PW3D', 'train', (), 'data/3DPW_train.json', dict(
         images=IMAGE | LENS | {'sequence'}, annotations=GENDERED | {'bbox', 'smpl_param.gender'})),
@@ -118,7 +119,7 @@ def test_a_field_is_asked_for_only_if_it_is_used(name, split, settings, file, us
     for part, names in used.items() if isinstance(used, dict) else ((None, used),):
         present = set().union(*(fields_of(record) for record in records_of(content if part is None else content[part])))
         assert names <= present
-        for field in sorted(present):
+        for field in sorted(present - COUNTED):
             lacking = without(content, part, field)
             with replaced(path, lacking):
                 problem = layout.first_problem(lacking)
@@ -196,3 +197,42 @@ def plain(sample: Sample) -> dict:
         part = getattr(sample, name)
         values[name] = None if part is None else vars(part)
     return values
+
+
+def test_a_list_without_crowds_and_counts_of_keypoints(changed, open_set, tiny_datasets):
+    """As people write their own: nobody is a crowd, and keypoints are counted."""
+    path = tiny_datasets / 'MSCOCO' / 'annotations' / 'person_keypoints_train2017.json'
+    people = json.loads(path.read_text())['annotations']
+    expected = {p['id'] for p in people if any(p['keypoints'][2::3])}
+    first = min(expected)
+
+    def reduce(content):
+        for person in content['annotations']:
+            del person['iscrowd'], person['num_keypoints']
+            if person['id'] == first:
+                person['keypoints'] = [0] * 51
+
+    data_dir = changed('MSCOCO', 'annotations/person_keypoints_train2017.json', reduce)
+    data = open_set('MSCOCO', 'train', data_dir=data_dir)
+    found = {sample.ann_id for sample in data.samples}
+    assert found and found <= expected - {first} and len(found) + 1 >= len(open_set('MSCOCO', 'train'))
+    cfg = settings_for('MSCOCO', [f'data_dir={data_dir}'])
+    layout = next(asset.layout for asset in assets_of('MSCOCO', cfg) if asset.path.endswith('train2017.json'))
+    content = json.loads((data_dir / 'MSCOCO/annotations/person_keypoints_train2017.json').read_text())
+    assert layout.first_problem(content) is None
+
+
+@pytest.mark.parametrize(('name', 'split'), [('Human36M', 'train'), ('MuCo', 'train'), ('MSCOCO', 'train'),
+                                             ('PW3D', 'test'), ('FreiHAND', 'test')])
+def test_files_with_a_byte_order_mark(name, split, open_set, tiny_datasets, tmp_path):
+    copy_set(tiny_datasets, tmp_path, *{name, 'Human36M'})
+    for path in (tmp_path / name).rglob('*.json'):
+        path.write_bytes(b'\xef\xbb\xbf' + path.read_bytes())
+        if isinstance(json.loads(path.read_text(encoding='utf-8-sig')), list):
+            assert list(iter_json_list(path, '')) == json.loads(path.read_text(encoding='utf-8-sig'))
+    data = open_set(name, split, data_dir=tmp_path)
+    assert len(data) == len(open_set(name, split))
+    cfg = settings_for(name, [f'data_dir={tmp_path}'])
+    for asset in assets_of(name, cfg):
+        if asset.path.endswith('.json') and (tmp_path / asset.path).exists():
+            assert check_file(tmp_path / asset.path, asset)[0] == 'present'

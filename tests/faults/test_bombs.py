@@ -15,10 +15,10 @@ import torch
 from common.demo.inputs.box_file import read_box_file
 from common.demo.inputs.images import read_image
 from common.errors import UserError
+from common.files import images
 from common.files.arrays import read_arrays
 from common.human_model import get_human_model
 from common.snapshot import checkpoint
-from common.utils.preprocessing import load_img
 from data.files import read_array, read_json
 from main.config import Config
 from tests.faults.commands import resident
@@ -172,7 +172,7 @@ HUGE = {'100000.png': png(100_000, 100_000), '20000.png': png(20_000, 20_000, 50
 def test_image_of_a_huge_size(name, tmp_path):
     (tmp_path / name).write_bytes(HUGE[name])
     refused(read_image, tmp_path / name)
-    refused(lambda path: load_img(str(path)), tmp_path / name, ValueError)
+    refused(images.read_image, tmp_path / name, ValueError)
 
 
 # ---- JSON and YAML ----

@@ -9,8 +9,8 @@ from common.demo.inputs.detector import _read_weights
 from common.demo.inputs.images import read_image
 from common.demo.inputs.video import Video
 from common.errors import UserError
+from common.files import images
 from common.nets.resnet import ResNetBackbone
-from common.utils.preprocessing import load_img
 from data.Synthetic.store import open_store
 from main import demo, train
 from tests.demo_tools import write_image, write_video
@@ -81,7 +81,7 @@ def test_images(kind, fault, tmp_path):
     with spoiled(path, fault):
         if fault == 'truncated':  # longer pieces show what there is
             path.write_bytes(path.read_bytes()[:30])
-        read = {'image': read_image, 'video': Video, 'training image': lambda path: load_img(str(path))}[kind]
+        read = {'image': read_image, 'video': Video, 'training image': images.read_image}[kind]
         with pytest.raises((OSError, ValueError) if kind == 'training image' else UserError) as error:
             read(path)
     assert str(path) in str(error.value) and '\n' not in str(error.value)

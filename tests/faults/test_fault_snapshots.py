@@ -123,3 +123,16 @@ def test_the_guessed_sigma_of_a_file_without_a_record_is_told(snapshot, caplog):
     says(message, '^the file does not record sigma; using 0.3125 lixels .the published ratio 2.5 / 64.$')
     snapshot_meta.warn_of_guess({**meta, 'output_hm_shape': [64] * 3}, 'the file')  # the published size
     assert len(caplog.messages) == 1
+
+
+def test_a_damaged_tensor_is_noticed(tmp_path):
+    """One bit of one of its numbers: the archive's checksum knows."""
+    path = tmp_path / 'snapshot_0.pth.tar'
+    weights = torch.arange(5000.)
+    torch.save({'epoch': 0, 'network': {'module.a': weights}}, path)
+    assert torch.equal(checkpoint.read(path)['network']['module.a'], weights)
+    data = bytearray(path.read_bytes())
+    data[data.index(weights.numpy().tobytes()[1000:1200]) + 50] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(UserError, match='snapshot_0.*it is damaged: a tensor in it has another checksum'):
+        checkpoint.read(path)

@@ -21,13 +21,13 @@ from common.demo.inputs.box_file import read_box_file
 from common.demo.inputs.boxes import check_box
 from common.devices.gpus import parse_gpu_ids
 from common.errors import UserError
+from common.files import images
 from common.files.arrays import read_arrays
 from common.human_model import get_human_model, mano
 from common.human_model.model_spec import ARRAY_NAMES, load_model_file
 from common.snapshot import checkpoint
 from common.snapshot import meta as snapshot_meta
 from common.train import random_state
-from common.utils.preprocessing import load_img
 from main.config import FIELDS, Config
 from main.model import get_model
 from tests.faults.fuzz import EDITS, SCALARS, TEXT, VALUES, edited, fuzz, mutated, refused
@@ -219,7 +219,7 @@ def test_image(tmp_path):
 
     def read(path):
         try:
-            assert load_img(str(path)).dtype == np.uint8
+            assert images.read_image(path).dtype == np.uint8
         except (OSError, ValueError) as error:  # the data sets replace such an image
             raise UserError(str(error)) from error
 

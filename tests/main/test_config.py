@@ -99,6 +99,67 @@ def test_presets_and_files(tmp_path):
         config.load('big')
 
 
+TEXTS = ('2024_05_01', 'runs/exp #3', '1e3', 'no', 'null', '0x10', '000123', '12:30:45', 'x: y', "it's", '"a"', '[a]',
+         '2024-05-01', '.5', 'a, b', ' - a', '1.0')
+
+
+@pytest.mark.parametrize('text', TEXTS)
+def test_texts_are_taken_as_they_stand(text, tmp_path):
+    """In a word, and in quotes in a YAML file; a truth value of a setting that may be either stays one."""
+    config = Config()
+    quoted = f'"{text}"' if ',' in text else text
+    config.override([f'output_dir={tmp_path}/{text}', f'exclude=[{quoted}]'])
+    assert config.output_dir == f'{tmp_path}/{text}'
+    assert config.exclude == [text.strip().strip('"')]
+    config.override([f'pretrained_backbone={text}'])
+    assert config.pretrained_backbone == (False if text == 'no' else str(ROOT / text))
+
+
+@pytest.mark.parametrize('text', ['2024_05_01', '1e3', '000123', '0x10', '12:30:45', '1.0', 'no', '2024-05-01'])
+def test_texts_of_a_file_are_taken_as_they_stand(text, tmp_path):
+    own = tmp_path / 'own.yaml'
+    own.write_text(f'output_dir: {text}  # a remark\nexclude: [{text}, "b"]\nlr: 1e-3\nsynthetic_cache: yes\n')
+    config = Config()
+    config.load(str(own))
+    assert (config.output_dir, config.exclude) == (str(ROOT / text), [text, 'b'])
+    assert (config.lr, config.synthetic_cache) == (1e-3, True)
+
+
+def test_a_file_of_settings_with_a_byte_order_mark(tmp_path):
+    (tmp_path / 'own.yaml').write_bytes(b'\xef\xbb\xbflr: 0.5\n')
+    config = Config()
+    config.load(str(tmp_path / 'own.yaml'))
+    assert config.lr == 0.5
+
+
+def test_elements_of_text_lists():
+    config = Config()
+    config.override(['exclude=[000123, a b #3 ,"x,y",\'z\',1e3]', 'trainset_2d=[]'])
+    assert config.exclude == ['000123', 'a b #3', 'x,y', 'z', '1e3'] and config.trainset_2d == []
+    with pytest.raises(UserError, match='exclude=a: must be a list'):
+        config.override(['exclude=a'])
+
+
+@pytest.mark.parametrize('key', ['output_dir', 'data_dir', 'human_model_dir', 'pretrained_backbone', 'synthetic_cache'])
+def test_home_is_found_and_variables_are_refused(key, tmp_path, monkeypatch):
+    monkeypatch.setenv('HOME', str(tmp_path))
+    own = tmp_path / 'own.yaml'
+    own.write_text(f'{key}: ~/runs\n')
+    config = Config()
+    config.override([f'{key}=~/runs/a'])
+    assert getattr(config, key) == f'{tmp_path}/runs/a'
+    config.load('~/own.yaml')
+    assert getattr(config, key) == f'{tmp_path}/runs'
+    for path in ('$HOME/runs', 'a/$X', '${HOME}/a', '~nobody_of_this_name/a'):
+        with pytest.raises(UserError, match=key):
+            config.override([f'{key}={path}'])
+        own.write_text(f'{key}: {path}\n')
+        with pytest.raises(UserError):
+            config.load(str(own))
+    config.override([f'{key}=costs 5 $'])
+    assert getattr(config, key) == str(ROOT / 'costs 5 $')
+
+
 def test_folders_count_from_the_repository(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config = Config()

@@ -105,9 +105,22 @@ def test_absent_and_unreadable_images(check, data_dir):
     code, printed = check(data_dir, 'FreiHAND')
     assert code == 1
     assert f'2 of 4 images are absent, the first: {images[1]}' in printed
-    assert 'unreadable' in printed
+    assert 'unusable' in printed
     cv2.imwrite(str(next((data_dir / 'FreiHAND/data/evaluation/rgb').iterdir())), np.zeros((60, 50, 3), np.uint8))
     assert 'is 50 x 60 pixels large, the annotations say 112 x 112' in check(data_dir, 'FreiHAND')[1]
+
+
+def test_one_half_downloaded_image_is_found(check, data_dir, monkeypatch):
+    """Whichever it is: not all images are decoded."""
+    monkeypatch.setattr('tool.assets.images.DECODED', 1)
+    path = sorted((data_dir / 'FreiHAND/data/training/rgb').iterdir())[2]
+    noise = np.random.default_rng(0).integers(0, 255, (112, 112, 3), np.uint8)
+    data = cv2.imencode('.jpg', noise)[1].tobytes()
+    path.write_bytes(data)
+    assert check(data_dir, 'FreiHAND')[0] == 0
+    path.write_bytes(data[:len(data) // 4])
+    code, printed = check(data_dir, 'FreiHAND')
+    assert code == 1 and f'{path} is cut off' in printed
 
 
 def test_fits_are_drawn_and_measured(check, tiny_datasets, tmp_path):

@@ -172,3 +172,19 @@ def test_help(name, capsys):
     with pytest.raises(SystemExit) as end:
         importlib.import_module(f'tool.{name}.convert').main(['--help'])
     assert end.value.code == 0 and '--human_model_dir' in capsys.readouterr().out
+
+
+def test_one_damaged_sequence_is_left_out_and_listed(tmp_path, model_dir, capsys):
+    folder = tmp_path / 'sequenceFiles' / 'test'
+    folder.mkdir(parents=True)
+    for name in ('a', 'b'):
+        write_python2_pickle(folder / f'{name}.pkl', sequence_3dpw(np.random.default_rng(1)))
+    data = (folder / 'b.pkl').read_bytes()
+    (folder / 'b.pkl').write_bytes(data[:len(data) // 2])
+    words = [str(tmp_path), '--split', 'test', '--out', str(tmp_path / 'out'), '--human_model_dir', str(model_dir)]
+    with pytest.raises(UserError, match='1 of 2 sequences cannot be converted, the last: .*b.pkl is broken'):
+        pw3d.main(words)
+    pw3d.main([*words, '--max_damaged', '0.5'])
+    printed = capsys.readouterr().out
+    assert '1 of 2 sequences are left out:\n  ' in printed and 'b.pkl is broken' in printed
+    assert load_json(tmp_path / 'out/3DPW_test.json')['annotations']

@@ -2,7 +2,7 @@
 import cv2
 import numpy as np
 import pytest
-from scipy.io import savemat
+from scipy.io import loadmat, savemat
 from scipy.spatial.transform import Rotation
 
 from common.errors import UserError
@@ -79,3 +79,37 @@ def test_surreal_leaves_out_what_it_cannot_explain(tmp_path, model_dir):
     (tmp_path / 'val/run0/walk/clip_c0001_info.mat').write_bytes(b'nothing')
     with pytest.raises(UserError, match='clip_c0001_info.mat'):
         surreal.main(arguments)
+
+
+@pytest.mark.parametrize('fault', ['no video', 'cut video', 'cut file', 'nan', 'no frames'])
+def test_one_damaged_clip_is_left_out_and_listed(tmp_path, model_dir, capsys, fault):
+    body = get_human_model('smpl', model_dir, 'male')
+    for name in ('walk', 'run'):
+        write_clip(tmp_path / 'train' / name, body, False, np.random.default_rng(6))
+    info = tmp_path / 'train/run/clip_c0001_info.mat'
+    video = tmp_path / 'train/run/clip_c0001.mp4'
+    if fault == 'no video':
+        video.unlink()
+    elif fault == 'cut video':
+        video.write_bytes(video.read_bytes()[:200])
+    elif fault == 'cut file':
+        info.write_bytes(info.read_bytes()[:500])
+    else:
+        content = {key: value for key, value in loadmat(info).items() if not key.startswith('_')}
+        if fault == 'nan':
+            content['pose'][0, 0] = np.nan
+        else:
+            content |= {key: content[key][..., :0] for key in ('pose', 'joints3D', 'joints2D')}
+        savemat(info, content)
+    words = [str(tmp_path), '--split', 'train', '--every', '2', '--out', str(tmp_path / 'out'),
+             '--human_model_dir', str(model_dir)]
+    with pytest.raises(UserError, match='1 of 2 clips cannot be converted, the last: .*run/clip.*--max_damaged 0.5'):
+        surreal.main(words)
+    assert not (tmp_path / 'out/SURREAL_train.json').exists()
+    with pytest.raises(UserError, match='--max_damaged 2.0: must be from 0 to 1'):
+        surreal.main([*words, '--max_damaged', '2'])
+    surreal.main([*words, '--max_damaged', '0.5'])
+    printed = capsys.readouterr().out
+    assert '1 of 2 clips are left out:\n  ' in printed and 'run/clip_c0001' in printed
+    images = load_json(tmp_path / 'out/SURREAL_train.json')['images']
+    assert {image['sequence'] for image in images} == {'train_walk_clip_c0001'}

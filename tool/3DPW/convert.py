@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 from tqdm import tqdm
 
@@ -27,13 +26,15 @@ if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[2] / 'main' / 'init_path.py'))
 
 from common.errors import UserError, run_main
+from common.files.images import read_image
 from common.files.listing import visible_files
 from common.files.records import Record, to_array
 from common.files.safe_pickle import SafeUnpickler
 from common.human_model import HumanModel, get_human_model
 from common.utils.transforms import cam2pixel
+from tool.convert.damaged import Damaged, DamagedItem
 from tool.convert.fits import move_fits, run_body, tight_box
-from tool.convert.parser import make_parser
+from tool.convert.parser import add_max_damaged, make_parser
 from tool.files.write import numbers, write_json
 
 SPLITS = ('train', 'validation', 'test')
@@ -58,7 +59,7 @@ def read_sequence(path: Path) -> dict[str, Any]:
     Returns:
         FIELDS, `sequence` (its name) and `poses2d` (None where the file has none). Lists have one entry per person.
     Raises:
-        UserError: The file is broken, or not a 3DPW sequence.
+        DamagedItem: The file is broken, or not a 3DPW sequence.
     """
     try:
         with open(path, 'rb') as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
@@ -66,20 +67,28 @@ def read_sequence(path: Path) -> dict[str, Any]:
         sequence = {field: plain(stored[field]) for field in FIELDS}
         sequence['poses2d'] = plain(stored.get('poses2d'))
     except KeyError as error:
-        raise UserError(f'{path} is not a 3DPW sequence: it lacks {error}') from error
+        raise DamagedItem(f'{path} is not a 3DPW sequence: it lacks {error}') from error
     except Exception as error:  # a damaged or forged file can fail in any way
-        raise UserError(f'{path} is broken ({error}): unpack sequenceFiles.zip of 3DPW again') from error
+        raise DamagedItem(f'{path} is broken ({error}): unpack sequenceFiles.zip of 3DPW again') from error
     sequence['sequence'] = str(stored.get('sequence', path.stem))
+    try:
+        _check_sequence(sequence, path)
+    except (TypeError, IndexError, AttributeError) as error:
+        raise DamagedItem(f'{path} is not laid out as a 3DPW sequence ({error})') from error
+    return sequence
+
+
+def _check_sequence(sequence: dict[str, Any], path: Path) -> None:
+    """DamagedItem: an array of a sequence has another shape than it should have."""
     frames = len(sequence['cam_poses'])
     shapes = {'poses': (frames, 72), 'trans': (frames, 3), 'campose_valid': (frames,)}
     for person, gender in enumerate(sequence['genders']):
         if gender not in GENDERS:
-            raise UserError(f'{path}: person {person} has the gender "{gender}", known are m and f')
+            raise DamagedItem(f'{path}: person {person} has the gender "{gender}", known are m and f')
         for field, shape in shapes.items():
             found = np.shape(sequence[field][person])
             if found != shape:
-                raise UserError(f'{path}: {field} of person {person} has the shape {found}, not {shape}')
-    return sequence
+                raise DamagedItem(f'{path}: {field} of person {person} has the shape {found}, not {shape}')
 
 
 def visible_frames(sequence: dict[str, Any], person: int) -> np.ndarray:
@@ -103,9 +112,10 @@ def image_size(sequence: dict[str, Any], image_dir: Path) -> tuple[int, int]:
     """(width, height) of the frames: of the first image that is there, else twice the principal point (its centre)."""
     path = next(iter(visible_files(image_dir / sequence['sequence'], 'image_*')), None)
     if path:
-        image = cv2.imread(str(path))
-        if image is None:
-            raise UserError(f'{path} cannot be read as an image: download imageFiles.zip again')
+        try:
+            image = read_image(path)
+        except (OSError, ValueError) as error:
+            raise UserError(f'{path} cannot be read as an image: download imageFiles.zip again') from error
         return image.shape[1], image.shape[0]
     width, height = np.round(2 * np.asarray(sequence['cam_intrinsics'], np.float64)[:2, 2])
     return int(width), int(height)
@@ -176,8 +186,8 @@ def convert_sequence(sequence: dict[str, Any], bodies: dict[str, HumanModel], si
     return images, annotations
 
 
-def convert_split(split: str, raw: Path, model_dir: Path,
-                  first_annotation: int) -> dict[str, list[dict]]:
+def convert_split(split: str, raw: Path, model_dir: Path, first_annotation: int,
+                  max_damaged: float) -> dict[str, list[dict]]:
     """The content of a split's JSON file.
 
     Args:
@@ -185,11 +195,18 @@ def convert_split(split: str, raw: Path, model_dir: Path,
         raw: The official folder.
         model_dir: Folder with the gendered SMPL files.
         first_annotation: Id of the first annotation; ids are unique over all splits.
+        max_damaged: Share of the sequences that may be damaged and are left out.
     """
     images: list[dict] = []
     annotations: list[dict] = []
-    for path in tqdm(sequence_files(raw, split), desc=split, unit='sequence'):
-        sequence = read_sequence(path)
+    paths = sequence_files(raw, split)
+    damaged = Damaged(len(paths), 'sequences', max_damaged)
+    for path in tqdm(paths, desc=split, unit='sequence'):
+        try:
+            sequence = read_sequence(path)
+        except DamagedItem as error:
+            damaged.add(error)
+            continue
         genders = {GENDERS[letter] for letter in sequence['genders']}
         bodies = {gender: get_human_model('smpl', model_dir, gender) for gender in genders}
         size = image_size(sequence, raw / 'imageFiles')
@@ -197,6 +214,7 @@ def convert_split(split: str, raw: Path, model_dir: Path,
                                                        first_annotation + len(annotations))
         images += new_images
         annotations += new_annotations
+    damaged.report()
     return dict(images=images, annotations=annotations)
 
 
@@ -213,12 +231,14 @@ def sequence_files(raw: Path, split: str) -> list[Path]:
 def main(argv: list[str] | None = None) -> None:
     """Run the command line `argv` (default: the process's own)."""
     raw = 'folder with sequenceFiles/ (and imageFiles/, for the image sizes)'
-    args = make_parser(__doc__, 'PW3D', raw, SPLITS, 'the gendered SMPL files').parse_args(argv)
+    parser = make_parser(__doc__, 'PW3D', raw, SPLITS, 'the gendered SMPL files')
+    add_max_damaged(parser)
+    args = parser.parse_args(argv)
     for split in args.split:
         sequence_files(args.raw, split)  # fail before the work starts
     annotation_num = 0
     for split in args.split:
-        content = convert_split(split, args.raw, args.human_model_dir, annotation_num)
+        content = convert_split(split, args.raw, args.human_model_dir, annotation_num, args.max_damaged)
         annotation_num += len(content['annotations'])
         out = args.out / f'3DPW_{split}.json'
         write_json(out, content)

@@ -21,7 +21,6 @@ from collections.abc import Iterator
 from itertools import islice, zip_longest
 from pathlib import Path
 
-import cv2
 import numpy as np
 from tqdm import tqdm
 
@@ -29,6 +28,7 @@ if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[2] / 'main' / 'init_path.py'))
 
 from common.errors import UserError, run_main
+from common.files.images import read_image
 from common.files.listing import visible_files
 from common.human_model import HumanModel, get_human_model
 from common.utils.transforms import cam2pixel
@@ -117,9 +117,10 @@ def image_size(folder: Path) -> tuple[int, int]:
     path = next(iter(visible_files(folder, '*.[jp][pn]g')), None)
     if path is None:
         return IMAGE_SIZE, IMAGE_SIZE
-    image = cv2.imread(str(path))
-    if image is None:
-        raise UserError(f'{path} cannot be read as an image: unpack FreiHAND again')
+    try:
+        image = read_image(path)
+    except (OSError, ValueError) as error:
+        raise UserError(f'{path} cannot be read as an image: unpack FreiHAND again') from error
     return image.shape[1], image.shape[0]
 
 

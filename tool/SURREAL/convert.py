@@ -30,8 +30,9 @@ from common.files.listing import visible_files
 from common.human_model import HumanModel, get_human_model
 from common.utils.joint_set import SMPL
 from common.utils.transforms import cam2pixel, flip_pose
+from tool.convert.damaged import Damaged, DamagedItem
 from tool.convert.fits import move_fits, move_points, rigid_motion, run_body, tight_box
-from tool.convert.parser import make_parser
+from tool.convert.parser import add_max_damaged, make_parser
 from tool.files.write import numbers, write_json
 
 SPLITS = {'train': 'train', 'val': 'validation', 'test': 'test'}
@@ -57,10 +58,10 @@ class Clip:
 
 
 def read_clip(path: Path) -> Clip:
-    """Read an _info.mat file. UserError: it is not one, or broken."""
+    """Read an _info.mat file. DamagedItem: it is not one, or broken."""
     try:
         info = loadmat(path)
-        return Clip(
+        clip = Clip(
             pose=info['pose'].astype(np.float64).reshape(72, -1).T,
             shape=info['shape'].astype(np.float64).reshape(10, -1)[:, 0],
             joints=info['joints3D'].astype(np.float64).reshape(3, 24, -1).transpose(2, 1, 0),
@@ -68,7 +69,13 @@ def read_clip(path: Path) -> Clip:
             place=info['camLoc'].astype(np.float64).reshape(3),
             gender=('female', 'male')[int(info['gender'].ravel()[0])])
     except Exception as error:  # a damaged MATLAB file can raise anything
-        raise UserError(f'{path} is no _info.mat file of SURREAL ({error}): download the clip again') from error
+        raise DamagedItem(f'{path} is no _info.mat file of SURREAL ({error}): download the clip again') from error
+    if not len(clip.pose) == len(clip.joints) == len(clip.pixels) > 0:
+        raise DamagedItem(f'{path} has no frames, or not as many poses as joints: download the clip again')
+    for name in ('pose', 'shape', 'joints', 'pixels', 'place'):
+        if not np.isfinite(getattr(clip, name)).all():
+            raise DamagedItem(f'{path} has values that are not finite ({name}): download the clip again')
+    return clip
 
 
 def to_camera(joints: np.ndarray, pixels: np.ndarray,
@@ -125,7 +132,8 @@ def save_frames(video: Path, folder: Path, frames: list[int]) -> None:
     for frame in range(frames[-1] + 1):
         there, image = reader.read()
         if not there:
-            raise UserError(f'{video} is missing, broken or has fewer than {frame + 1} frames: download the clip again')
+            raise DamagedItem(f'{video} is missing, broken or has fewer than {frame + 1} frames: download the clip '
+                              'again')
         if frame in paths:
             write_image(paths[frame], image[..., ::-1])
     reader.release()
@@ -159,8 +167,12 @@ def convert_clip(path: Path, human_model_dir: Path, every: int) -> list[tuple[in
     return people
 
 
-def convert_split(split: str, raw: Path, out: Path, human_model_dir: Path, every: int) -> None:
-    """Convert all clips of a split: write their images and the JSON file into `out`."""
+def convert_split(split: str, raw: Path, out: Path, human_model_dir: Path, every: int,
+                  max_damaged: float) -> None:
+    """Convert all clips of a split: write their images and the JSON file into `out`.
+
+    UserError: more than the share `max_damaged` of the clips are damaged.
+    """
     clips = visible_files(raw / split, '**/*_info.mat')
     if not clips:
         raise UserError(f'no *_info.mat below {raw / split}: give the folder with train/, val/ and test/, or '
@@ -169,13 +181,18 @@ def convert_split(split: str, raw: Path, out: Path, human_model_dir: Path, every
     images: list[dict] = []
     annotations: list[dict] = []
     unused = 0
+    damaged = Damaged(len(clips), 'clips', max_damaged)
     for path in tqdm(clips, desc=split, unit='clip'):
-        people = convert_clip(path, human_model_dir, every)
         video = path.with_name(path.name.removesuffix('_info.mat') + '.mp4')
         sequence = '_'.join(video.relative_to(raw).with_suffix('').parts)
-        if people:
-            save_frames(video, out / 'imageFiles' / sequence, [frame for frame, _ in people])
-        else:
+        try:
+            people = convert_clip(path, human_model_dir, every)
+            if people:
+                save_frames(video, out / 'imageFiles' / sequence, [frame for frame, _ in people])
+        except DamagedItem as error:
+            damaged.add(error)
+            people = []
+        if not people:
             unused += 1
         for frame, annotation in people:
             number = len(images)
@@ -189,18 +206,20 @@ def convert_split(split: str, raw: Path, out: Path, human_model_dir: Path, every
     path = out / f'SURREAL_{SPLITS[split]}.json'
     write_json(path, dict(images=images, annotations=annotations))
     print(f'{path}: {len(images)} frames of {len(clips) - unused} clips; {unused} clips could not be used')
+    damaged.report()
 
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line `argv` (default: the process's own)."""
     raw = 'folder with train/, val/ and test/, such as SURREAL/data/cmu'
     parser = make_parser(__doc__, 'SURREAL', raw, SPLITS, 'the gendered SMPL files')
+    add_max_damaged(parser)
     parser.add_argument('--every', type=int, default=10, metavar='N', help='take every N-th frame')
     args = parser.parse_args(argv)
     if args.every < 1:
         raise UserError(f'--every {args.every}: must be 1 or more')
     for split in args.split:
-        convert_split(split, args.raw, args.out, args.human_model_dir, args.every)
+        convert_split(split, args.raw, args.out, args.human_model_dir, args.every, args.max_damaged)
 
 
 if __name__ == '__main__':

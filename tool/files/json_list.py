@@ -25,7 +25,7 @@ def iter_json_list(path: Path, what: str) -> Iterator[Any]:
         UserError: The file is missing, cannot be read, or is not a whole list.
     """
     try:
-        with open(path, encoding='utf-8') as file:
+        with open(path, encoding='utf-8-sig') as file:
             yield from _elements(file)
     except FileNotFoundError:
         raise UserError(f'{path} is missing: {what}') from None

@@ -51,10 +51,19 @@ def forged_array(shape, dtype='f8', data=b''):
     return {'v_template': Instance('numpy.core.multiarray', '_reconstruct', (1, shape, number, False, data))}
 
 
+def nested_list():
+    """A list of 10 lists, each of them the same 10 lists, and so on: 10 ** 20 numbers in a few bytes."""
+    values = [0] * 10
+    for _ in range(19):
+        values = [values] * 10
+    return values
+
+
 @pytest.mark.parametrize('stored', (
     forged_array((2 ** 40,)), forged_array((2 ** 20, 2 ** 20)), forged_array((-1, 3)),
     forged_array((3,), data=b'x' * 23), forged_array((1,), 'O8', b'x' * 8), forged_array((1,), 'V8', b'x' * 8),
-    forged_array(None), {'v_template': 'text'}, {'v_template': [1, 2]},
+    forged_array(None), {'v_template': 'text'}, {'v_template': ['a', 'b']}, {'v_template': [[1], 2]},
+    {'v_template': nested_list()},
     {'v_template': Call(Global('__builtin__', 'object'), ())}))
 def test_array_that_is_none(tmp_path, stored):
     refused(write(tmp_path / 'model.pkl', dump(stored, 2)))

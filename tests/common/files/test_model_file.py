@@ -1,6 +1,8 @@
 """Official model files: every name, every way they were written, and wrong files."""
 import pickle
 import sys
+from collections import OrderedDict
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -40,6 +42,45 @@ def test_file_saved_again_by_python_3(tmp_path, protocol):
     read = read_arrays(write(tmp_path / 'model.pkl', pickle.dumps(stored, protocol=protocol)), NAMES)
     for name in NAMES:
         np.testing.assert_array_equal(read[name], arrays[name], err_msg=name)
+
+
+KINDS = {
+    'matrix': np.asmatrix, 'coo': sparse.coo_matrix, 'lil': sparse.lil_matrix, 'csc array': sparse.csc_array,
+    'csr array': sparse.csr_array, 'coo array': sparse.coo_array, 'lil array': sparse.lil_array,
+    'list': lambda array: array.tolist()}
+
+
+@pytest.mark.parametrize('protocol', (2, 4, 5))
+@pytest.mark.parametrize('kind', KINDS)
+def test_regressors_that_people_converted(tmp_path, kind, protocol):
+    arrays = mano_arrays()
+    stored = OrderedDict(arrays, J_regressor=KINDS[kind](arrays['J_regressor']))
+    path = write(tmp_path / 'MANO_RIGHT.pkl', pickle.dumps(stored, protocol=protocol))
+    read = load_model_file(mano.SPEC, path)
+    np.testing.assert_array_equal(read.joint_regressor, arrays['J_regressor'].astype(np.float32))
+
+
+def test_flat_pose_basis_and_lists_in_an_archive(tmp_path):
+    arrays = mano_arrays()
+    path = write(tmp_path / 'MANO_RIGHT.pkl', pickle.dumps(arrays, protocol=4))
+    expected = load_model_file(mano.SPEC, path)
+    flat = dict(arrays, posedirs=arrays['posedirs'].reshape(3 * 778, -1).T)
+    lists = {name: value.tolist() for name, value in flat.items() if isinstance(value, np.ndarray)}
+    np.savez(tmp_path / 'MANO_RIGHT.npz', **lists)
+    for changed in (write(tmp_path / 'flat.pkl', pickle.dumps(flat, protocol=4)), tmp_path / 'MANO_RIGHT.npz'):
+        read = load_model_file(mano.SPEC, changed)
+        for name, value in vars(expected).items():
+            np.testing.assert_array_equal(getattr(read, name), value, err_msg=name)
+
+
+def test_a_template_of_one_number_and_a_foreign_class(tmp_path):
+    for template in (np.array(1.), np.float64(1)):
+        path = write(tmp_path / 'a.pkl', pickle.dumps(dict(mano_arrays(), v_template=template), protocol=4))
+        with pytest.raises(UserError, match=r'a\.pkl (is not the MANO model: its v_template|cannot be read as a body)'):
+            load_model_file(mano.SPEC, path)
+    path = write(tmp_path / 'b.pkl', pickle.dumps(dict(mano_arrays(), notes=Path('x')), protocol=4))
+    with pytest.raises(UserError, match='use the official file as it is'):
+        load_model_file(mano.SPEC, path)
 
 
 def test_archive(tmp_path):

@@ -3,13 +3,14 @@ import json
 import os
 import signal
 
+import numpy as np
 import pytest
 import torch
 
 from common import base
 from common.errors import UserError
 from common.snapshot import checkpoint
-from tests.tiny import calling, tiny_config, use_random_data
+from tests.tiny import RandomDataset, calling, tiny_config, use_random_data
 
 COSINE = ['lr_schedule=cosine', 'optimizer=adamw', 'warmup_iters=3', 'clip_grad=1', 'weight_decay=0.01', 'grad_accum=2']
 
@@ -20,13 +21,14 @@ def read_losses(folder):
     return [(row['epoch'], row['step'], row['loss'], row['lr']) for row in rows]
 
 
-def train(folder, *overrides, stop_after=None, weights=None):
-    """Run a Trainer; `stop_after`: a SIGTERM arrives during that step. Returns it, and whether it finished."""
+def train(folder, *overrides, stop_after=None, weights=None, kind=signal.SIGTERM, times=1):
+    """Run a Trainer; `stop_after`: a signal arrives during that step. Returns it, and whether it finished."""
     trainer = base.Trainer(tiny_config(folder, *overrides), weights)
 
     def before_step(number):
         if number == stop_after:
-            os.kill(os.getpid(), signal.SIGTERM)
+            for _ in range(times):
+                os.kill(os.getpid(), kind)
 
     with calling(before_step):
         return trainer, trainer.train()
@@ -67,6 +69,22 @@ def test_a_stop_within_an_epoch_changes_nothing(tmp_path, workers):
     assert finished
     assert read_losses(tmp_path / 'whole') == read_losses(tmp_path / 'parts')
     assert same_tensors(snapshot(tmp_path / 'whole', 1)['network'], snapshot(tmp_path / 'parts', 1)['network'])
+
+
+@pytest.mark.parametrize(('kind', 'times'), [(signal.SIGINT, 1), (signal.SIGHUP, 2), (signal.SIGUSR1, 2)])
+def test_every_request_to_stop_saves_the_step_before_it_ends(tmp_path, kind, times):
+    before = signal.getsignal(kind)
+    _, finished = train(tmp_path, stop_after=2, kind=kind, times=times)
+    assert not finished and signal.getsignal(kind) is before
+    assert snapshot(tmp_path, 0)['state']['step'] == 2
+
+
+def test_a_run_that_ignores_closed_terminals_goes_on(tmp_path):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        assert train(tmp_path, 'end_epoch=1', stop_after=2, kind=signal.SIGHUP)[1]
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_a_snapshot_within_an_epoch_counts_the_epochs_before(tmp_path):
@@ -243,3 +261,35 @@ def test_a_fresh_run_sets_the_old_records_aside(tmp_path, capsys):
     assert 'has snapshots of an earlier run, up to epoch 1' in capsys.readouterr().out
     assert read_losses(tmp_path) == first[:4]
     assert len((tmp_path / 'log' / 'metrics.1.jsonl').read_text().splitlines()) == 8
+
+
+def without(*names):
+    """A RandomDataset.__getitem__ whose masks of those names are 0."""
+    original = RandomDataset.__getitem__
+
+    def get(self, index):
+        inputs, targets, meta = original(self, index)
+        for name in names:
+            meta[name] = np.zeros_like(meta[name])
+        return inputs, targets, meta
+
+    return get
+
+
+def test_a_run_with_nothing_to_learn_is_refused(tmp_path, monkeypatch):
+    """2-D sets without fits in the param stage: the four losses are exactly 0."""
+    train(tmp_path, 'lixel_epochs=1')
+    monkeypatch.setattr(RandomDataset, '__getitem__', without('is_3D', 'is_valid_fit'))
+    says = r'nothing to learn: all losses were 0 in the first 4 steps: loss_pose_param \(no sample .* has a fit'
+    with pytest.raises(UserError, match=says):
+        train(tmp_path, 'lixel_epochs=1', 'stage=param', 'continue_train=true')
+    assert not checkpoint.snapshot_path(tmp_path / 'model_dump', 1).exists()
+
+
+def test_losses_that_are_always_zero_are_told(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr('common.train.zero_losses.WATCHED', 5)
+    monkeypatch.setattr(RandomDataset, '__getitem__', without('is_valid_fit'))
+    train(tmp_path, 'lixel_epochs=2')
+    told, = [line for line in caplog.messages if 'always 0' in line]
+    assert told.startswith('always 0 in the first 5 steps: loss_joint_fit (no sample read so far has a fit')
+    assert 'mesh_fit' in told and 'joint_orig' not in told

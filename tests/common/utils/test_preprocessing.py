@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from common.errors import UserError
+from common.files.images import read_image
 from common.utils import preprocessing
 from common.utils.preprocessing import AugParams, crop_image, process_bbox
 from tests.data_tools import dot_position, image_with_dot
@@ -93,9 +94,9 @@ def test_images_are_rgb_without_exif_rotation_and_errors_name_the_path(tmp_path)
     img = np.zeros((8, 12, 3), np.uint8)
     img[..., 0] = 200
     cv2.imwrite(str(tmp_path / 'a.png'), img[..., ::-1])
-    np.testing.assert_array_equal(preprocessing.load_img(str(tmp_path / 'a.png')), img)
+    np.testing.assert_array_equal(read_image(str(tmp_path / 'a.png')), img)
     (tmp_path / 'broken.jpg').write_bytes(b'no image')
     with pytest.raises(ValueError, match='broken.jpg'):
-        preprocessing.load_img(str(tmp_path / 'broken.jpg'))
+        read_image(str(tmp_path / 'broken.jpg'))
     with pytest.raises(FileNotFoundError, match='absent.jpg'):
-        preprocessing.load_img(str(tmp_path / 'absent.jpg'))
+        read_image(str(tmp_path / 'absent.jpg'))
