@@ -8,8 +8,8 @@ import numpy as np
 from common.errors import UserError
 from common.files.images import write_image
 from common.files.whole import write_json
+from common.utils.overlay import draw_meshes
 from common.utils.transforms import Camera
-from common.utils.vis import draw_meshes
 from data.evaluation.evaluator import EvalBatch, camera_of
 from data.evaluation.mesh_errors import EvalJoints
 from data.sample import Sample

@@ -5,8 +5,8 @@ import numpy as np
 
 from common.files.images import write_image
 from common.human_model import HumanModel
+from common.utils.overlay import draw_meshes
 from common.utils.preprocessing import crop_affine
-from common.utils.vis import draw_meshes
 from data.mesh_dataset import MeshDataset
 from data.placed_fit import PlacedFit, place_fit
 from data.sample import Sample

@@ -8,7 +8,7 @@ from common.export.glb_builder import gltf_library
 from common.export.gltf import person_glb
 from common.export.motion import Motion, View, still
 from common.human_model import HumanModel
-from common.utils.vis import person_color
+from common.utils.overlay import person_color
 
 
 class Figures:
