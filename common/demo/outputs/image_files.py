@@ -6,7 +6,16 @@ import numpy as np
 
 from common.demo.outputs.record import Record, compact
 from common.demo.people.prediction import Person
-from common.utils import overlay
+from common.utils.overlay import (
+    draw_box,
+    draw_meshes,
+    draw_points,
+    draw_skeleton,
+    obj_text,
+    panels,
+    person_color,
+    render_view,
+)
 from common.utils.transforms import cam2pixel
 
 
@@ -48,10 +57,10 @@ def write_results(folder: Path, image: np.ndarray, people: list[Person], record:
 def draw_people(image: np.ndarray, people: list[Person], kind: str, record: Record,
                 numbers: list[int] | None = None) -> np.ndarray:
     """The shaded meshes of one kind over an image (H, W, 3), each in the colour of its person's number."""
-    colors = [overlay.person_color(number) for number in numbers or range(len(people))]
+    colors = [person_color(number) for number in numbers or range(len(people))]
     meshes = [person.meshes[kind] for person in people]
     camera = record.camera
-    return overlay.draw_meshes(image, meshes, record.faces, camera.focal, camera.princpt, colors)
+    return draw_meshes(image, meshes, record.faces, camera.focal, camera.princpt, colors)
 
 
 def _write_person(folder: Path, image: np.ndarray, person: Person, number: int, record: Record) -> None:
@@ -60,9 +69,9 @@ def _write_person(folder: Path, image: np.ndarray, person: Person, number: int, 
         pixels = person.prediction.mesh_img
         if kind == 'param':
             pixels = cam2pixel(mesh, record.camera.focal, record.camera.princpt)
-        points = overlay.draw_points(image, pixels, overlay.person_color(number))
+        points = draw_points(image, pixels, person_color(number))
         (folder / f'output_mesh_{kind}.jpg').write_bytes(encode_jpeg(points))
-        (folder / f'output_mesh_{kind}.obj').write_text(overlay.obj_text(mesh, record.faces))
+        (folder / f'output_mesh_{kind}.obj').write_text(obj_text(mesh, record.faces))
 
 
 def _overview(image: np.ndarray, overlays: dict[str, np.ndarray], people: list[Person],
@@ -71,12 +80,12 @@ def _overview(image: np.ndarray, overlays: dict[str, np.ndarray], people: list[P
     photo = image
     skeletons = image
     for number, person in enumerate(people):
-        photo = overlay.draw_box(photo, person.prediction.bbox, overlay.person_color(number))
+        photo = draw_box(photo, person.prediction.bbox, person_color(number))
         joints = record.joints(person.prediction.mesh_img)
-        skeletons = overlay.draw_skeleton(skeletons, joints, record.joints.skeleton)
+        skeletons = draw_skeleton(skeletons, joints, record.joints.skeleton)
     mesh = people[0].meshes[record.info.kinds[-1]]
     views = {'photo': photo, 'joints': skeletons}
     for kind, overlay in overlays.items():
         views[f'{kind} mesh'] = overlay
-    views['side view'] = overlay.render_view(mesh, record.faces, (480, 360), yaw_deg=90)
-    return overlay.panels(list(views.values()), list(views))
+    views['side view'] = render_view(mesh, record.faces, (480, 360), yaw_deg=90)
+    return panels(list(views.values()), list(views))

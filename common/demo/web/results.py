@@ -16,6 +16,7 @@ from common.demo.outputs.record import Record, compact
 from common.demo.people.prediction import Person
 from common.demo.pipeline import Pipeline
 from common.errors import UserError
+from common.utils.overlay import obj_text, person_color
 
 MAX_PIXELS = 40_000_000
 MAX_PEOPLE = 20
@@ -78,13 +79,13 @@ class Results:
             for number, person in enumerate(people):
                 mesh = person.meshes[kind]
                 files[f'mesh_{kind}_{number}.bin'] = np.ascontiguousarray(mesh, '<f4').tobytes()
-                files[f'mesh_{kind}_{number}.obj'] = functools.partial(overlay.obj_text, mesh, record.faces)
+                files[f'mesh_{kind}_{number}.obj'] = functools.partial(obj_text, mesh, record.faces)
         key = secrets.token_urlsafe(12)
         with self.changing:
             self.kept[key] = files
             while len(self.kept) > RESULTS_KEPT:
                 self.kept.popitem(last=False)
-        colors = ['#' + bytes(overlay.person_color(number)).hex() for number in range(len(people))]
+        colors = ['#' + bytes(person_color(number)).hex() for number in range(len(people))]
         return {'folder': f'/results/{key}/', 'files': list(files), 'kinds': kinds, 'colors': colors,
                 'record': content}
 

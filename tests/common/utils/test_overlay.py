@@ -27,10 +27,10 @@ def test_nearer_mesh_hides_the_farther():
 def test_strips_join_without_a_seam(monkeypatch):
     img = np.random.default_rng(0).integers(0, 255, (60, 80, 3), np.uint8)
     whole = overlay.draw_meshes(img, [square(2.)], FACES, (80, 80), (40, 30))
-    monkeypatch.setattr(vis, 'STRIP', 80 * 4 * 7)
+    monkeypatch.setattr(overlay, 'STRIP', 80 * 4 * 7)
     np.testing.assert_array_equal(overlay.draw_meshes(img, [square(2.)], FACES, (80, 80), (40, 30)), whole)
-    rgb, coverage = rasterise(square(2.), FACES, overlay.shade(square(2.), FACES, overlay.PALETTE[0]), (80, 80), (40, 30),
-                              img.shape[:2], supersample=2)
+    colors = overlay.shade(square(2.), FACES, overlay.PALETTE[0])
+    rgb, coverage = rasterise(square(2.), FACES, colors, (80, 80), (40, 30), img.shape[:2], supersample=2)
     reference = img * (1 - .9 * coverage[..., None]) + rgb * 255 * .9
     assert np.abs(whole - reference).max() <= 1
 
