@@ -6,6 +6,7 @@ import numpy as np
 
 from common.demo.inputs import avif
 from common.errors import UserError
+from common.files.images import check_end
 
 IMAGE_SUFFIXES = frozenset(('.jpg', '.jpeg', '.jfif', '.png', '.bmp', '.gif', '.webp', '.tif', '.tiff', '.ppm',
                             '.pgm', '.jp2', '.avif', '.heic', '.heif'))
@@ -24,8 +25,12 @@ def decode_image(data: bytes, name: str | Path) -> np.ndarray:
     Returns:
         (H, W, 3) uint8 RGB.
     Raises:
-        UserError: OpenCV cannot read it, or it has more pixels than OpenCV's limit (set in `common/__init__.py`).
+        UserError: OpenCV cannot read it, it is cut off, or it has too many pixels (limit: `common/__init__.py`).
     """
+    try:
+        check_end(data, name)
+    except ValueError as error:
+        raise UserError(str(error)) from error
     image = None
     try:
         if data:

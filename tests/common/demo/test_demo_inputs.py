@@ -241,3 +241,16 @@ def test_video_frames_in_order(tmp_path):
     (tmp_path / 'fake.mp4').write_text('text')
     with pytest.raises(UserError, match='fake.mp4'):
         Video(tmp_path / 'fake.mp4')
+
+
+@pytest.mark.parametrize('share', [.25, .6, .99])
+def test_a_jpeg_that_is_cut_off_is_refused(tmp_path, share):
+    """OpenCV decodes it, with grey in place of what is missing."""
+    noise = np.random.default_rng(0).integers(0, 255, (64, 48, 3), np.uint8)
+    data = cv2.imencode('.jpg', noise)[1].tobytes()
+    path = tmp_path / 'half.jpg'
+    path.write_bytes(data)
+    assert read_image(path).shape == (64, 48, 3)
+    path.write_bytes(data[:int(share * len(data))])
+    with pytest.raises(UserError, match='half.jpg is cut off'):
+        read_image(path)

@@ -107,7 +107,7 @@ def test_hosts_as_browsers_write_them(ask, server, monkeypatch, port, host, stat
 
 @pytest.mark.parametrize('body, query, told', [
     (b'just text', {'boxes': '1,1,40,40'}, 'not an image'), (jpeg(), {}, 'draw a box'),
-    (jpeg()[:300], {'boxes': '1,1,40,40'}, 'not an image'), (jpeg(), {'boxes': '1,1,0,40'}, 'no area'),
+    (jpeg()[:300], {'boxes': '1,1,40,40'}, 'cut off'), (jpeg(), {'boxes': '1,1,0,40'}, 'no area'),
     (jpeg(), {'boxes': '1,1,40'}, 'four numbers'), (jpeg(), {'boxes': '500,1,40,40'}, 'outside'),
     (jpeg(), {'boxes': ';'.join(['1,1,40,40'] * 21)}, '20 boxes'),
     (jpeg(), {'boxes': '1,1,40,40', 'focal': 'x'}, 'not a number'),
