@@ -157,7 +157,7 @@ def test_an_output_folder_that_is_a_file(tmp_path):
 def test_an_overlay_that_finds_no_room(tmp_path):
     camera, triangle = Camera(np.full(2, 50.), np.full(2, 32.)), np.array([[-.1, 0, 1], [.1, 0, 1], [0, .1, 1.]])
     img = np.random.default_rng(0).integers(0, 255, (64, 64, 3), np.uint8)
-    with file_limit(100), pytest.raises(UserError, match='cannot write .*a.jpg: File too large'):
+    with file_limit(100), pytest.raises(UserError, match='cannot write .*a.jpg .File too large.: choose another place'):
         save_overlay(tmp_path / 'a.jpg', img, triangle.astype(np.float32), np.array([[0, 1, 2]]), camera)
 
 
