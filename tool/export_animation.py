@@ -13,12 +13,13 @@ if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[1] / 'main' / 'init_path.py'))
 
 from common.arguments import Parser, a_path
-from common.errors import UserError, run_main
+from common.errors import run_main
 from common.export.bvh import person_bvh
 from common.export.gltf import POSEDIRS, person_glb
 from common.export.saved import read_people
 from common.files.whole import whole_file
 from common.human_model import get_human_model
+from tool.files.write import writing
 
 
 def make_parser() -> Parser:
@@ -57,21 +58,11 @@ def main(argv: list[str] | None = None) -> None:
         if glb.note:
             print(f'{person.name}: {glb.note}')
     for name, content in files.items():
-        write(folder / name, content)
+        path = folder / name
+        with writing(path), whole_file(path) as file:
+            file.write(content)
     count = len(people[0].motion.times)
     print(f'wrote {", ".join(files)} ({count} frame{"s" * (count > 1)}) to {folder}')
-
-
-def write(path: Path, content: bytes) -> None:
-    """Write a file whole. UserError: the folder cannot be written."""
-    try:
-        with whole_file(path) as file:
-            file.write(content)
-    except OSError as error:
-        reason = error.strerror or error
-        raise UserError(
-            f'cannot write {path} ({reason}): choose another folder with --output DIR'
-        ) from error
 
 
 if __name__ == '__main__':

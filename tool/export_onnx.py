@@ -34,6 +34,7 @@ from common.nets.fuse import prepare_for_inference
 from common.snapshot import checkpoint, meta
 from main.config import Config
 from main.model import get_model
+from tool.files.write import writing
 
 LIMITS = {'joints_lixel': 1e-3, 'mesh_lixel': 1e-3, 'vertices': 1e-5, 'joints': 1e-5}
 UNITS = {
@@ -84,14 +85,8 @@ def main(argv: list[str] | None = None) -> None:
         'metres_per_lixel': f'{config.bbox_3d_size / depth:g}',
     }
     content = onnx_bytes(network, tuple(config.input_img_shape), facts)
-    try:
-        with whole_file(path) as file:
-            file.write(content)
-    except OSError as error:
-        reason = error.strerror or error
-        raise UserError(
-            f'cannot write {path} ({reason}): choose another place with --output'
-        ) from error
+    with writing(path), whole_file(path) as file:
+        file.write(content)
     print(f'wrote {path}, {len(content) / 1e6:.1f} MB')
     check(network, path, tuple(config.input_img_shape))
 

@@ -92,7 +92,7 @@ def test_what_is_wrong_with_a_file_is_said_in_one_line(image_result: Path, tmp_p
     says(refused(tmp_path / 'odd.npz'), 'needs poses of 72 values')
     says(refused(tmp_path / 'objects.npz'), 'cannot be read')
     (tmp_path / 'file').write_text('')
-    says(refused(image_result, '--output', str(tmp_path / 'file')), 'cannot write', 'choose another folder')
+    says(refused(image_result, '--output', str(tmp_path / 'file')), 'cannot write', 'choose another place')
     assert not list(tmp_path.glob('*.glb'))
 
 
