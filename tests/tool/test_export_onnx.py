@@ -103,7 +103,8 @@ def test_what_is_wrong_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_
     says(refused('--snapshot', tmp_path / 'none.pth.tar'), 'no snapshot')
     monkeypatch.setattr(export_onnx, 'onnx_bytes', lambda *args: b'content')
     (tmp_path / 'file').write_text('')
-    says(refused('--snapshot', snapshot, '--output', tmp_path / 'file' / 'a.onnx'), 'cannot write', 'choose another place')
+    message = refused('--snapshot', snapshot, '--output', tmp_path / 'file' / 'a.onnx')
+    says(message, 'cannot write', 'choose another place')
     monkeypatch.setattr(onnx_file, 'optional_import', hide('onnxscript'))
     says(refused('--snapshot', snapshot), 'writing ONNX files needs the package "onnxscript"', 'pip install onnxscript')
 
