@@ -84,6 +84,7 @@ def make_pipeline(args: argparse.Namespace) -> Pipeline:
     placer = Placer(cfg.bbox_3d_size, args.focal, args.princpt, args.root_depth)
     if args.placement == 'original':
         placer.root_row = root_row(human_model).cpu().numpy()
+        predictor.antialias = False  # as the original
     return Pipeline(predictor, placer, joint_reader(human_model, args.joint_set, cfg.data_dir))
 
 

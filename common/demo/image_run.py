@@ -38,13 +38,15 @@ def run_images(pipeline: Pipeline, paths: list[Path], boxes_of: BoxSource, outpu
         for image, predictions in pipeline.predictor.stream(images):
             height, width = image.image.shape[:2]
             try:
-                camera, placed = pipeline.placer(predictions, (height, width))
+                camera, placed = pipeline.placer(predictions, (height, width), image.film_focal)
             except UserError as error:
                 failed.append(f'{image.path.name}: {error}')
                 continue
             source = image.path.resolve()
             name = free_name(output, image.path.stem, source, [folder.name for folder in used])
             record = pipeline.record(str(source), (height, width), camera)
+            for warning in record.warnings:
+                boxes_of.note(image.path, warning)
             with whole_folder(output, name) as folder:
                 write_results(folder, image.image, placed, record)
                 figures.write_image(folder, placed, record)

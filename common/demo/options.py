@@ -59,7 +59,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add('--detector_threshold', type=float, metavar='P',
         help=f'lowest score, 0 to 1, of a person found (default: {THRESHOLD}) or in the box file (all)')
     add('--focal', nargs='+', type=float, metavar='F',
-        help='focal length in pixels: f, or fx fy (default: 1500)')
+        help='focal length in pixels: f, or fx fy (default: by the EXIF of an image, else 1.5 times the longer side)')
     add('--princpt', nargs=2, type=float, metavar=('CX', 'CY'),
         help='principal point in pixels (default: centre)')
     add('--root_depth', nargs='+', type=float, metavar='Z',

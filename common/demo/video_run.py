@@ -106,6 +106,7 @@ def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, s
     first = sequence.predictions(next(iter(rows_by_frame.values())))
     camera, _ = pipeline.placer(first, video.size)
     record = pipeline.record(str(video.path.resolve()), video.size, camera)
+    video.notes += record.warnings
     more = {'fps': video.fps, 'times': list(video.times.values()), 'smoothing': smoothing,
             'frames_without_people': counts.empty, 'units': record.header()['units'] | VIDEO_UNITS}
     with FrameRecord(folder / 'result.json', record.header() | more) as frames, FrameArrays(folder) as arrays, \
@@ -113,7 +114,7 @@ def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, s
         for frame, image in tqdm(video, total=video.frames, unit='image', desc='drawing', delay=0.5):
             rows = rows_by_frame.get(frame, [])
             numbers = [sequence.rows[row].person for row in rows]
-            _, people = pipeline.placer(sequence.predictions(rows), video.size, camera)
+            _, people = pipeline.placer(sequence.predictions(rows), video.size, camera=camera)
             entries = []
             for number, person in zip(numbers, people, strict=True):
                 entries.append(record.entry(number, person))

@@ -1,10 +1,12 @@
 """Reading image files of any kind; every message names the file."""
+from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
 import numpy as np
 
 from common.demo.inputs import avif
+from common.demo.inputs.exif import film_focal
 from common.errors import UserError
 from common.files.images import check_end
 
@@ -12,8 +14,15 @@ IMAGE_SUFFIXES = frozenset(('.jpg', '.jpeg', '.jfif', '.png', '.bmp', '.gif', '.
                             '.pgm', '.jp2', '.avif', '.heic', '.heif'))
 
 
-def decode_image(data: bytes, name: str | Path) -> np.ndarray:
-    """Decode an image.
+@dataclass
+class Photo:
+    """A decoded image file."""
+    image: np.ndarray  # (H, W, 3) uint8 RGB
+    film_focal: float | None = None  # EXIF FocalLengthIn35mmFilm, millimetres
+
+
+def decode_image(data: bytes, name: str | Path) -> Photo:
+    """Decode an image file.
 
     Grey becomes three equal channels, alpha is dropped, 16 bits become 8, and the orientation that the file states is
     applied: boxes are given in the image as people see it. (The data sets, whose annotations belong to the stored
@@ -22,8 +31,6 @@ def decode_image(data: bytes, name: str | Path) -> np.ndarray:
     Args:
         data: the content of an image file.
         name: its name, for messages.
-    Returns:
-        (H, W, 3) uint8 RGB.
     Raises:
         UserError: OpenCV cannot read it, it is cut off, or it has too many pixels (limit: `common/__init__.py`).
     """
@@ -32,12 +39,16 @@ def decode_image(data: bytes, name: str | Path) -> np.ndarray:
     except ValueError as error:
         raise UserError(str(error)) from error
     image = None
+    focal = None
     try:
         if data:
             flags = cv2.IMREAD_COLOR
             if avif.is_avif(data):
                 flags |= cv2.IMREAD_IGNORE_ORIENTATION
-            image = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
+            image, kinds, blocks = cv2.imdecodeWithMetadata(np.frombuffer(data, np.uint8), flags=flags)
+            for kind, block in zip(kinds, blocks, strict=True):
+                if kind == cv2.IMAGE_METADATA_EXIF:
+                    focal = film_focal(np.asarray(block, np.uint8).tobytes())
     except cv2.error as error:
         raise UserError(f'{name}: cannot be decoded ({error.err})') from error
     if image is None:
@@ -45,10 +56,10 @@ def decode_image(data: bytes, name: str | Path) -> np.ndarray:
     image = cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
     if avif.is_avif(data):
         image = avif.upright(image, data)
-    return image
+    return Photo(image, focal)
 
 
-def read_image(path: str | Path) -> np.ndarray:
+def read_image(path: str | Path) -> Photo:
     """`decode_image` of a file. Python opens it, so every path that the system allows works."""
     try:
         data = Path(path).read_bytes()

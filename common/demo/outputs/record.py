@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from common.demo.people.placer import field_of_view, odd_view
 from common.demo.people.prediction import Camera, Person
 from common.demo.people.predictor import NetworkInfo
 from common.files.arrays import write_npz
@@ -25,6 +26,7 @@ UNITS = {
     'lixel_vertices_cam': CAMERA,
     'focal': 'pixels: fx, fy',
     'princpt': 'pixels: cx, cy',
+    'field_of_view': 'degrees over the longer side of the image',
     'faces': 'vertex numbers of each triangle, from 0',
 }
 PARAM_UNITS = {
@@ -63,14 +65,21 @@ class Record:
     faces: np.ndarray  # (F, 3)
     camera: Camera
 
+    @property
+    def warnings(self) -> list[str]:
+        """Lines about what makes the results doubtful."""
+        return [line for line in [odd_view(self.camera, self.size)] if line]
+
     def header(self) -> dict[str, Any]:
         """The part of the record that all people share."""
         camera = {'focal': self.camera.focal.tolist(), 'princpt': self.camera.princpt.tolist(),
-                  'focal_source': self.camera.focal_source, 'R': np.eye(3).tolist(), 't': [0., 0., 0.]}
+                  'focal_source': self.camera.focal_source,
+                  'field_of_view': round(field_of_view(self.camera, self.size), 1),
+                  'R': np.eye(3).tolist(), 't': [0., 0., 0.]}
         model = {'snapshot': self.info.snapshot, 'stage': self.info.stage, 'body_model': self.info.body_model,
                  'gender': self.info.gender, 'left_hand': self.info.left_hand}
         return {'source': self.source, 'width': self.size[1], 'height': self.size[0], 'model': model,
-                'camera': camera, 'joint_names': list(self.joints.names),
+                'camera': camera, 'warnings': self.warnings, 'joint_names': list(self.joints.names),
                 'skeleton': [list(pair) for pair in self.joints.skeleton], 'units': self._units()}
 
     def _units(self) -> dict[str, str]:

@@ -33,7 +33,7 @@ class Camera:
     """A pinhole camera at the origin."""
     focal: np.ndarray  # (2,) pixels
     princpt: np.ndarray  # (2,) pixels
-    focal_source: str  # where the focal length comes from: 'given' or 'default'
+    focal_source: str  # where the focal length comes from: begins with 'given', 'EXIF' or 'default'
 
 
 @dataclass

@@ -51,7 +51,7 @@ def test_one_person(demo, tmp_path):
             assert cv2.imread(str(folder / name)).shape == (240, 180, 3)
     record = json.loads((folder / 'result.json').read_text())
     assert record['width'] == 180 and record['height'] == 240
-    assert record['camera']['focal'] == [1500, 1500] and record['camera']['princpt'] == [90, 120]
+    assert record['camera']['focal'] == [360, 360] and record['camera']['princpt'] == [90, 120]
     assert record['model']['body_model'] == 'open_body' and record['model']['gender'] == 'neutral'
     person, = record['people']
     assert person['bbox'] == [20, 30, 60, 120]
@@ -93,7 +93,7 @@ def test_lixel_pixels_do_not_depend_on_the_camera(demo, tmp_path):
         camera.append((result['focal'].tolist(), float(result['root_depth'][0])))
     np.testing.assert_allclose(pixels[1:], np.broadcast_to(pixels[0], np.shape(pixels[1:])), atol=0.1)
     assert camera[1][0] == [500, 500] and camera[2][0] == [5000, 4000] and camera[6] == ([900, 900], 4)
-    assert camera[3] == ([1500, 1500], 5) and camera[4] == ([1500, 1500], 12)  # a depth changes no focal length
+    assert camera[3] == ([360, 360], 5) and camera[4] == ([360, 360], 12)  # a depth changes no focal length
 
 
 def test_several_people_have_folders_of_their_own(demo, tmp_path):
