@@ -11,6 +11,7 @@ For each image it writes a folder output/demo/<name>/ with overlays (rendered_me
 (output_mesh_*.obj), an overview.jpg, and all numbers with their units (result.json, result.npz).
 """
 import argparse
+import logging
 import runpy
 import sys
 from pathlib import Path
@@ -37,6 +38,7 @@ from main.cli import chosen_snapshot, configure, make_parser
 from main.config import ROOT, cfg
 from main.predictor import joint_reader, load_predictor
 
+log = logging.getLogger('main.demo')  # whatever the name of a file that is run as a script
 SNAPSHOT = ROOT / 'main' / 'embedded' / 'nano.pth.tar'
 SAMPLES = ROOT / 'data' / 'Synthetic' / 'samples'
 HAND_SNAPSHOT = ROOT / 'main' / 'embedded' / 'nano_hand.pth.tar'
@@ -85,7 +87,11 @@ def make_pipeline(args: argparse.Namespace) -> Pipeline:
     if args.placement == 'original':
         placer.root_row = root_row(human_model).cpu().numpy()
         predictor.antialias = False  # as the original
-    return Pipeline(predictor, placer, joint_reader(human_model, args.joint_set, cfg.data_dir))
+    warnings = []
+    if predictor.info.warning and (args.input or args.serve):  # and not for the bundled images
+        warnings.append(predictor.info.warning)
+        log.warning('%s', predictor.info.warning)
+    return Pipeline(predictor, placer, joint_reader(human_model, args.joint_set, cfg.data_dir), warnings)
 
 
 def make_detector(args: argparse.Namespace) -> Detector | None:

@@ -44,7 +44,8 @@ def load_predictor(config: Config, path: str | Path, stage: str | None = None, l
     net = wrap(prepare_for_inference(model, found[0]), found, config.amp)
     codec = LixelCodec(config.input_img_shape, config.output_hm_shape, config.bbox_3d_size)
     info = NetworkInfo(str(Path(path).resolve()), config.stage, human_model.name, human_model.gender,
-                       human_model.is_hand, left_hand)
+                       human_model.is_hand, left_hand, tuple(human_model.joint_set.joints_name),
+                       snapshot_meta.trained_on(meta) == {'Synthetic'}, snapshot_meta.has_trained_maps(meta))
     return Predictor(net, human_model, codec, info, config.test_batch_size * len(found), found[0])
 
 

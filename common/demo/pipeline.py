@@ -1,5 +1,5 @@
 """The demo in one piece: boxes of an image in, people in camera space and their record out."""
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from common.demo.outputs.record import JointReader, Record
 from common.demo.people.placer import Placer
@@ -13,6 +13,7 @@ class Pipeline:
     predictor: Predictor
     placer: Placer
     joints: JointReader  # the joints of the record
+    warnings: list[str] = field(default_factory=list)  # for all records: what makes any result doubtful
 
     def record(self, source: str, size: tuple[int, int], camera: Camera) -> Record:
         """The record of an image or video.
@@ -22,4 +23,5 @@ class Pipeline:
             size: (height, width), pixels.
             camera: of the image.
         """
-        return Record(source, size, self.predictor.info, self.joints, self.predictor.faces, camera)
+        return Record(source, size, self.predictor.info, self.joints, self.predictor.faces, camera,
+                      list(self.warnings))

@@ -2,12 +2,14 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from tqdm import tqdm
 
 from common.demo.inputs.sources import BoxSource, read_frames
 from common.demo.inputs.video import Video
 from common.demo.outputs.figures import Figures, view_of
 from common.demo.outputs.folder import clear_leftovers, free_name, whole_folder
+from common.demo.outputs.record import UNSURE, unsure
 from common.demo.outputs.video_files import FrameArrays, FrameRecord, OverlayVideos
 from common.demo.paths import printable
 from common.demo.people.sequence import Sequence
@@ -106,7 +108,12 @@ def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, s
     first = sequence.predictions(next(iter(rows_by_frame.values())))
     camera, _ = pipeline.placer(first, video.size)
     record = pipeline.record(str(video.path.resolve()), video.size, camera)
-    video.notes += record.warnings
+    confidence = float(np.mean([row.prediction.mean_confidence for row in sequence.rows]))
+    doubts = record.doubts([])
+    if record.info.trained_maps and confidence < UNSURE:
+        doubts.append(unsure(confidence, record.info.subject))
+    record.warnings += doubts
+    video.notes += doubts
     more = {'fps': video.fps, 'times': list(video.times.values()), 'smoothing': smoothing,
             'frames_without_people': counts.empty, 'units': record.header()['units'] | VIDEO_UNITS}
     with FrameRecord(folder / 'result.json', record.header() | more) as frames, FrameArrays(folder) as arrays, \

@@ -81,8 +81,16 @@ def draw_points(img: np.ndarray, pixels: ArrayLike, color: Color, radius: int | 
 
 
 def draw_skeleton(img: np.ndarray, pixels: ArrayLike, skeleton: Sequence[tuple[int, int]],
-                  thickness: int | None = None) -> np.ndarray:
-    """Draw joints (J, 2), in pixels, and the bones between them: index pairs, coloured along the rainbow."""
+                  confidence: Sequence[float | None] | None = None, thickness: int | None = None) -> np.ndarray:
+    """Draw joints, and the bones between them, coloured along the rainbow.
+
+    Args:
+        img: (H, W, 3) uint8 RGB.
+        pixels: (J, 2).
+        skeleton: Index pairs.
+        confidence: (J,) 0..1, which colours the joints from red to green; None, also for some: white.
+        thickness: Pixels; None: by the size of the image.
+    """
     out = np.ascontiguousarray(img).copy()
     if thickness is None:
         thickness = _line_width(img, 300)
@@ -92,18 +100,31 @@ def draw_skeleton(img: np.ndarray, pixels: ArrayLike, skeleton: Sequence[tuple[i
     points = _drawable(pixels)
     for (a, b), color in zip(skeleton, colors, strict=True):
         cv2.line(out, points[a], points[b], color, thickness, cv2.LINE_AA)
-    for point in points:
-        cv2.circle(out, point, thickness + 1, (255, 255, 255), -1, cv2.LINE_AA)
+    for point, value in zip(points, confidence or [None] * len(points), strict=True):
+        cv2.circle(out, point, thickness + 1, confidence_color(value), -1, cv2.LINE_AA)
     return out
 
 
-def draw_box(img: np.ndarray, box: ArrayLike, color: Color, thickness: int | None = None) -> np.ndarray:
-    """Draw the outline of a (4,) xywh box."""
+def confidence_color(value: float | None) -> Color:
+    """From red (0) over yellow to green (1); None: white."""
+    if value is None:
+        return (255, 255, 255)
+    share = min(max(value, 0.), 1.)
+    return (round(255 * min(2 - 2 * share, 1)), round(255 * min(2 * share, 1)), 0)
+
+
+def draw_box(img: np.ndarray, box: ArrayLike, color: Color, label: str = '',
+             thickness: int | None = None) -> np.ndarray:
+    """Draw the outline of a (4,) xywh box, with a label inside its upper left corner."""
     out = np.ascontiguousarray(img).copy()
     if thickness is None:
         thickness = _line_width(img, 300)
     x, y, w, h = (round(float(v)) for v in np.asarray(box))
     cv2.rectangle(out, (x, y), (x + w, y + h), color, thickness)
+    if label:
+        size = max(img.shape[:2]) / 700  # 14 pixels high for an image of 480
+        corner = (max(x, 0) + 2 * thickness, max(y, 0) + round(25 * size))
+        cv2.putText(out, label, corner, cv2.FONT_HERSHEY_SIMPLEX, size, color, thickness, cv2.LINE_AA)
     return out
 
 

@@ -2,6 +2,7 @@
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import cv2
@@ -29,6 +30,24 @@ class NetworkInfo:
     gender: str
     is_hand: bool = False
     left_hand: bool = False  # left hands, by the network for right ones: it sees mirror images
+    joint_names: tuple[str, ...] = ()  # (J,) of the joints that it predicts
+    drawn_only: bool = False  # it was trained on the synthetic images alone
+    trained_maps: bool = False  # its heat maps were trained to be Gaussians: confidences mean the same everywhere
+
+    @property
+    def warning(self) -> str:
+        """A line for whoever gives it images of their own, or ''."""
+        if not self.drawn_only:
+            return ''
+        return (f'this network ({Path(self.snapshot).name}) knows drawn {self.subject} only: its meshes of photos are '
+                'of no use. For photos get the published weights, or train (README); then: --snapshot FILE')
+
+    @property
+    def subject(self) -> str:
+        """What it knows: 'people' or 'hands'."""
+        if self.is_hand:
+            return 'hands'
+        return 'people'
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -189,7 +208,7 @@ class Predictor:
         if self.info.left_hand:
             mesh_img[:, 0] = crop.image_width - 1 - mesh_img[:, 0]
             crop.crop_bbox[0] = crop.image_width - crop.crop_bbox[0] - crop.crop_bbox[2]
-        prediction = Prediction(crop.bbox, crop.crop_bbox, mesh_img, body, self.info.left_hand)
+        prediction = Prediction(crop.bbox, crop.crop_bbox, mesh_img, body, self.info.left_hand, out['joint_confidence'])
         if body is not None:
             body.mesh_cam = body.mesh_cam * prediction.mirror
         return prediction
