@@ -91,7 +91,8 @@ def make_pipeline(args: argparse.Namespace) -> Pipeline:
     if predictor.info.warning and (args.input or args.serve):  # and not for the bundled images
         warnings.append(predictor.info.warning)
         log.warning('%s', predictor.info.warning)
-    return Pipeline(predictor, placer, joint_reader(human_model, args.joint_set, cfg.data_dir), warnings)
+    return Pipeline(predictor, placer, joint_reader(human_model, args.joint_set, cfg.data_dir), warnings,
+                    args.axes)
 
 
 def make_detector(args: argparse.Namespace) -> Detector | None:

@@ -14,6 +14,7 @@ class Pipeline:
     placer: Placer
     joints: JointReader  # the joints of the record
     warnings: list[str] = field(default_factory=list)  # for all records: what makes any result doubtful
+    axes: str = 'y_up'  # of the OBJ files
 
     def record(self, source: str, size: tuple[int, int], camera: Camera) -> Record:
         """The record of an image or video.
@@ -24,4 +25,4 @@ class Pipeline:
             camera: of the image.
         """
         return Record(source, size, self.predictor.info, self.joints, self.predictor.faces, camera,
-                      list(self.warnings))
+                      list(self.warnings), self.axes)

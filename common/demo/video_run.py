@@ -16,10 +16,11 @@ from common.demo.people.sequence import Sequence
 from common.demo.people.tracking import Tracker
 from common.demo.pipeline import Pipeline
 from common.errors import UserError
-from common.export.saved import amass_arrays
+from common.export.amass import AXES, amass_arrays
 from common.files.arrays import write_npz
 
-VIDEO_UNITS = {'fps': 'frames per second', 'times': 'seconds from the start of the video, of each frame'}
+VIDEO_UNITS = {'person_<n>.npz': f'poses and trans: {AXES}; see `units` in the file',
+               'fps': 'frames per second', 'times': 'seconds from the start of the video, of each frame'}
 
 
 @dataclass

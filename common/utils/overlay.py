@@ -15,6 +15,8 @@ Color = Sequence[int]  # RGB, 0..255
 # Colours of several people, told apart also by the colour-blind; the first is the usual blue-grey of mesh images.
 PALETTE = ((166, 189, 219), (244, 165, 96), (127, 191, 123), (231, 138, 195), (255, 217, 47), (102, 194, 165),
            (175, 141, 195), (229, 196, 148))
+OBJ_AXES = {'y_up': 'metres: x right, y up, z towards the camera, which stands in the origin',
+            'camera': 'metres, camera space: x right, y down, z forward'}
 STRIP = 1 << 22  # samples of an image that are drawn at a time: bounds the memory for huge photos
 
 
@@ -170,11 +172,20 @@ def panels(images: Sequence[np.ndarray], titles: Sequence[str], height: int = 48
     return np.concatenate(columns[:-1], axis=1)
 
 
-def obj_text(vertices: ArrayLike, faces: ArrayLike) -> str:
-    """A mesh as Wavefront OBJ: vertices (V, 3) metres in camera space, as they are; faces (F, 3) counted from 1."""
-    vertex_lines = '\n'.join(f'v {x:.6f} {y:.6f} {z:.6f}' for x, y, z in np.asarray(vertices).tolist())
+def obj_text(vertices: ArrayLike, faces: ArrayLike, axes: str = 'y_up') -> str:
+    """A mesh as Wavefront OBJ, which counts from 1.
+
+    Args:
+        vertices: (V, 3) metres in camera space.
+        faces: (F, 3) vertex indices.
+        axes: One of OBJ_AXES: 'y_up' turns the vertices half round the x axis, 'camera' leaves them as they are.
+    """
+    points = np.asarray(vertices)
+    if axes == 'y_up':
+        points = points * [1, -1, -1]
+    vertex_lines = '\n'.join(f'v {x:.6f} {y:.6f} {z:.6f}' for x, y, z in points.tolist())
     face_lines = '\n'.join(f'f {a} {b} {c}' for a, b, c in (np.asarray(faces) + 1).tolist())
-    return f'# metres, camera space: x right, y down, z forward\n{vertex_lines}\n{face_lines}\n'
+    return f'# {OBJ_AXES[axes]}\n{vertex_lines}\n{face_lines}\n'
 
 
 def _line_width(img: np.ndarray, parts: int) -> int:

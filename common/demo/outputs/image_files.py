@@ -71,7 +71,7 @@ def _write_person(folder: Path, image: np.ndarray, person: Person, number: int, 
             pixels = cam2pixel(mesh, record.camera.focal, record.camera.princpt)
         points = draw_points(image, pixels, person_color(number))
         (folder / f'output_mesh_{kind}.jpg').write_bytes(encode_jpeg(points))
-        (folder / f'output_mesh_{kind}.obj').write_text(obj_text(mesh, record.faces))
+        (folder / f'output_mesh_{kind}.obj').write_text(obj_text(mesh, record.faces, record.axes))
 
 
 def _overview(image: np.ndarray, overlays: dict[str, np.ndarray], people: list[Person],

@@ -11,7 +11,9 @@ import numpy as np
 from common.demo.people.placer import field_of_view, odd_view
 from common.demo.people.prediction import Camera, Person, Prediction
 from common.demo.people.predictor import NetworkInfo
+from common.export.gltf import UNITS as GLB_UNITS
 from common.files.arrays import write_npz
+from common.utils.overlay import OBJ_AXES
 from common.utils.transforms import cam2pixel
 
 PIXELS = 'pixels of the image, x right, y down, a pixel centre at integers'
@@ -75,6 +77,7 @@ class Record:
     faces: np.ndarray  # (F, 3)
     camera: Camera
     warnings: list[str] = field(default_factory=list)  # what makes all results doubtful, whatever the image
+    axes: str = 'y_up'  # of the OBJ files, one of OBJ_AXES
 
     def doubts(self, people: Sequence[Person]) -> list[str]:
         """Lines about what makes the results of this image doubtful: its camera, and people the network is unsure of.
@@ -106,9 +109,9 @@ class Record:
                 'skeleton': [list(pair) for pair in self.joints.skeleton], 'units': self._units()}
 
     def _units(self) -> dict[str, str]:
-        units = dict(UNITS)
+        units = UNITS | {'*.obj': OBJ_AXES[self.axes]}
         if 'param' in self.info.kinds:
-            units |= PARAM_UNITS
+            units |= PARAM_UNITS | {'*.glb': GLB_UNITS}
             if self.info.is_hand:
                 units['pose'] = HAND_POSE
             if self.info.left_hand:

@@ -80,7 +80,7 @@ class Results:
             for number, person in enumerate(people):
                 mesh = person.meshes[kind]
                 files[f'mesh_{kind}_{number}.bin'] = np.ascontiguousarray(mesh, '<f4').tobytes()
-                files[f'mesh_{kind}_{number}.obj'] = functools.partial(obj_text, mesh, record.faces)
+                files[f'mesh_{kind}_{number}.obj'] = functools.partial(obj_text, mesh, record.faces, record.axes)
         key = secrets.token_urlsafe(12)
         with self.changing:
             self.kept[key] = files

@@ -60,6 +60,17 @@ def test_one_person(demo, tmp_path):
         assert key in record['units'] or key in ('id', 'depth_source')
 
 
+@pytest.mark.parametrize('options, said', [([], 'y up'), (['--axes', 'camera'], 'y down')])
+def test_frames_of_the_files_are_in_header_and_units(demo, tmp_path, options, said):
+    demo('--bbox', 20, 30, 60, 120, *options)
+    folder = tmp_path / 'out' / 'photo'
+    units = json.loads((folder / 'result.json').read_text())['units']
+    for kind in ('lixel', 'param'):
+        header = (folder / f'output_mesh_{kind}.obj').read_text().splitlines()[0]
+        assert header == '# ' + units['*.obj'] and said in header
+    assert units['*.glb'].encode() in (folder / 'person_0.glb').read_bytes()
+
+
 def test_parameters_reproduce_the_vertices(demo, tmp_path):
     demo('--bbox', 20, 30, 60, 120, '--bbox', 70, 20, 80, 180)
     folder = tmp_path / 'out' / 'photo'
@@ -77,7 +88,7 @@ def test_parameters_reproduce_the_vertices(demo, tmp_path):
         np.testing.assert_allclose(joints, body.joint_regressor.numpy() @ vertices[0].numpy(), atol=1e-4)
         lines = (folder / f'person_{number}' / 'output_mesh_param.obj').read_text().splitlines()
         obj = np.array([line.split()[1:] for line in lines if line.startswith('v ')], float)
-        np.testing.assert_allclose(obj, result['param_vertices_cam'][number], atol=1e-5)
+        np.testing.assert_allclose(obj * [1, -1, -1], result['param_vertices_cam'][number], atol=1e-5)
     meta = json.loads(str(result['meta']))
     assert set(meta['units']) >= set(result) - {'meta', 'joint_names'}
 

@@ -97,7 +97,7 @@ def test_both_meshes_are_the_original_ones(tmp_path: Path, body_model: str, cube
     snapshot = write_snapshot(tmp_path / 'tiny.pth.tar', f'body_model={body_model}')
     photo = write_image(tmp_path / 'photo.png', HEIGHT, WIDTH)
     words = ['--gpu', 'cpu', '--snapshot', snapshot, '--output', tmp_path / 'out', '--input', photo,
-             '--placement', 'original', '--focal', focal, '--root_depth', *DEPTHS]
+             '--placement', 'original', '--axes', 'camera', '--focal', focal, '--root_depth', *DEPTHS]
     for box in BOXES:
         words += ['--bbox', *box]
     assert main([str(word) for word in words]) == 0
