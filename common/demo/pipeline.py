@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 from common.demo.outputs.record import JointReader, Record
 from common.demo.people.placer import Placer
 from common.demo.people.prediction import Camera
-from common.demo.people.predictor import Predictor
+from common.demo.people.predictor import BoxPredictor
 
 
 @dataclass
 class Pipeline:
     """What images, videos and the web page share."""
-    predictor: Predictor
+    predictor: BoxPredictor
     placer: Placer
     joints: JointReader  # the joints of the record
     warnings: list[str] = field(default_factory=list)  # for all records: what makes any result doubtful

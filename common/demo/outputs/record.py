@@ -167,9 +167,12 @@ class Record:
 
     def write_npz(self, path: Path, people: Sequence[Person]) -> None:
         """Write the npz of an image: each array stacked over the people, and those of `shared_arrays`."""
+        write_npz(path, self.stacked(people) | self.shared_arrays())
+
+    def stacked(self, people: Sequence[Person]) -> dict[str, np.ndarray]:
+        """The arrays of at least one person, stacked over the people."""
         rows = [self.arrays(person) for person in people]
-        stacked = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
-        write_npz(path, stacked | self.shared_arrays())
+        return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
 
     def shared_arrays(self, **more: Any) -> dict[str, np.ndarray]:
         """What every npz holds besides the people; `meta` is a JSON text with the header and `more`."""

@@ -65,7 +65,7 @@ class Crop:
     image_width: int  # pixels
 
 
-class Predictor:
+class BoxPredictor:
     """Runs the network on boxes.
 
     Args:

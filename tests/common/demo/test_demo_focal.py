@@ -11,7 +11,7 @@ from common.demo.inputs.exif import film_focal
 from common.demo.inputs.images import read_image
 from common.demo.people.placer import Placer, choose_camera, field_of_view, odd_view
 from common.demo.people.prediction import Camera, Person
-from common.demo.people.predictor import Predictor
+from common.demo.people.predictor import BoxPredictor
 from main.config import Config
 from main.demo import SAMPLES, SNAPSHOT, main
 from main.predictor import load_predictor
@@ -98,18 +98,18 @@ def test_source_and_note_are_in_the_record(tmp_path: Path, capsys: pytest.Captur
 
 
 @pytest.fixture(scope='module')
-def bundled() -> Predictor:
+def bundled() -> BoxPredictor:
     return load_predictor(Config(), SNAPSHOT)
 
 
-def placed(predictor: Predictor, image: np.ndarray, box: np.ndarray) -> Person:
+def placed(predictor: BoxPredictor, image: np.ndarray, box: np.ndarray) -> Person:
     """The person in a box, with the default focal length."""
     _, people = Placer(2.)(predictor.predict(image, [np.float32(box)]), image.shape[:2])
     return people[0]
 
 
 @pytest.mark.parametrize('number', [0, 1, 2])
-def test_the_size_of_an_image_changes_nothing(bundled: Predictor, number: int) -> None:
+def test_the_size_of_an_image_changes_nothing(bundled: BoxPredictor, number: int) -> None:
     """The same image, with grain, at 512 and 6000 pixels: depth and mesh within 1 % (of the depth, of its height)."""
     entry = json.loads((SAMPLES / 'samples.json').read_text())[number]
     sample = read_image(SAMPLES / entry['image']).image

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from common.demo.outputs.record import UNSURE
-from common.demo.people.predictor import Predictor
+from common.demo.people.predictor import BoxPredictor
 from common.nets.lixel import confidence
 from common.snapshot.meta import has_trained_maps, trained_on
 from common.utils.overlay import confidence_color
@@ -105,7 +105,7 @@ def test_the_other_kind_of_video_is_told(tmp_path: Path, capsys: pytest.CaptureF
 @pytest.fixture(scope='module')
 def confidences() -> dict[tuple[str, str], np.ndarray]:
     """{(network, kind of image): confidence in each of COUNT drawn bodies or hands}."""
-    predictors: dict[str, Predictor] = {}
+    predictors: dict[str, BoxPredictor] = {}
     images = {}
     for kind, snapshot in (('bodies', SNAPSHOT), ('hands', HAND_SNAPSHOT)):
         config = Config()
