@@ -282,7 +282,7 @@ def test_a_run_with_nothing_to_learn_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(RandomDataset, '__getitem__', without('is_3D', 'is_valid_fit'))
     says = r'nothing to learn: all losses were 0 in the first 4 steps: loss_pose_param \(no sample .* has a fit'
     with pytest.raises(UserError, match=says):
-        train(tmp_path, 'lixel_epochs=1', 'stage=param', 'continue_train=true')
+        train(tmp_path, 'lixel_epochs=1', 'stage=param', 'continue_train=true', 'snapshot_every=1')
     assert not checkpoint.snapshot_path(tmp_path / 'model_dump', 1).exists()
 
 
