@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from common.files.records import Record, to_array
+from common.files.records import Record, kind_of, to_array
 from common.files.safe_pickle import SafeUnpickler
 from data.checks.limits import fit_fault
 from data.sample import Fit
@@ -36,6 +36,8 @@ def read_sequence(path: Path) -> dict[str, Any]:
     try:
         with open(path, 'rb') as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             stored = SafeUnpickler(content).load()
+        if not isinstance(stored, dict):
+            raise ValueError(f'it holds {kind_of(stored)}')
         sequence = {field: plain(stored[field]) for field in FIELDS}
         sequence['poses2d'] = plain(stored.get('poses2d'))
     except KeyError as error:
