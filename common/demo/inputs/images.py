@@ -4,20 +4,15 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from common.demo.inputs import avif
 from common.errors import UserError
-from common.files.images import check_end
+from common.files.images import decode
 
 IMAGE_SUFFIXES = frozenset(('.jpg', '.jpeg', '.jfif', '.png', '.bmp', '.gif', '.webp', '.tif', '.tiff', '.ppm',
                             '.pgm', '.jp2', '.avif', '.heic', '.heif'))
 
 
 def decode_image(data: bytes, name: str | Path) -> np.ndarray:
-    """Decode an image.
-
-    Grey becomes three equal channels, alpha is dropped, 16 bits become 8, and the orientation that the file states is
-    applied: boxes are given in the image as people see it. (The data sets, whose annotations belong to the stored
-    pixels, ignore the orientation; see `common.utils.preprocessing`.)
+    """Decode an image, turned as its file says: boxes are given in the image as people see it.
 
     Args:
         data: the content of an image file.
@@ -25,27 +20,12 @@ def decode_image(data: bytes, name: str | Path) -> np.ndarray:
     Returns:
         (H, W, 3) uint8 RGB.
     Raises:
-        UserError: OpenCV cannot read it, it is cut off, or it has too many pixels (limit: `common/__init__.py`).
+        UserError: it is no image, is cut off, or has too many pixels.
     """
     try:
-        check_end(data, name)
+        return decode(data, name, upright=True)
     except ValueError as error:
         raise UserError(str(error)) from error
-    image = None
-    try:
-        if data:
-            flags = cv2.IMREAD_COLOR
-            if avif.is_avif(data):
-                flags |= cv2.IMREAD_IGNORE_ORIENTATION
-            image = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
-    except cv2.error as error:
-        raise UserError(f'{name}: cannot be decoded ({error.err})') from error
-    if image is None:
-        raise UserError(f'{name}: not an image that OpenCV can read (or broken); give a JPEG or PNG file')
-    image = cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
-    if avif.is_avif(data):
-        image = avif.upright(image, data)
-    return image
 
 
 def read_image(path: str | Path) -> np.ndarray:
