@@ -9,7 +9,6 @@ import cv2
 import numpy as np
 import pytest
 
-from common.demo.inputs.avif import upright
 from common.demo.inputs.box_file import read_box_file
 from common.demo.inputs.box_table import BoxTable
 from common.demo.inputs.boxes import check_box, person_shaped
@@ -19,6 +18,7 @@ from common.demo.inputs.sources import BoxSource, InputImage, read_frames, read_
 from common.demo.inputs.video import Video
 from common.demo.outputs.video_files import OverlayVideos
 from common.errors import UserError
+from common.files.avif import upright
 
 
 def gradient(height, width):
