@@ -235,7 +235,7 @@ class MeshDataset(Dataset):
         return self.evaluator.errors(batch)
 
     def print_eval_result(self, results: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        """Log and save (output/result/<name>.json) what all batches gave, joined: {metric: (N, ...)}.
+        """Log what all batches gave, joined: {metric: (N, ...)}.
 
         Returns:
             The summary: what was tested how, `metrics` (means over the samples) and `per_joint_mm`.
@@ -246,5 +246,4 @@ class MeshDataset(Dataset):
             description['skipped'] = self.check.skipped()
         summary = report.summarise(results, description, self.eval_joints if results else None)
         log.info('%s', report.as_text(summary))
-        report.save_result(self.cfg.output_dir, self.name, summary)
         return summary

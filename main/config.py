@@ -117,6 +117,8 @@ class Config:
     keep_snapshots: int = setting(0, at_least=0)  # how many of the last snapshots to keep; 0: all
     # Steps between snapshots within an epoch, each in place of the last; 0: none.
     snapshot_every: int = setting(1000, at_least=0)
+    # Epochs between two validations on the validation split of testset; 0: none. The best is snapshot_best.
+    validate_every: int = setting(0, at_least=0)
     log_every: int = setting(20, above=0)  # steps between two lines of the training log
     tensorboard: bool = False  # also write TensorBoard events (needs the package tensorboard)
     vis: bool = False  # test: also draw the results into output/vis

@@ -11,7 +11,7 @@ from main.config import Config
 SETTINGS = ['trainset_3d=[Synthetic]', 'trainset_2d=[]', 'testset=Synthetic', 'resnet_type=18', 'resnet_width=4',
             'head_width=4', 'input_img_shape=[32,32]', 'output_hm_shape=[8,8,8]', 'sigma=0.5', 'body_model=open_body',
             'pretrained_backbone=false', 'train_batch_size=2', 'test_batch_size=3', 'num_thread=0', 'lr=1e-3',
-            'log_every=1', 'lixel_epochs=2', 'param_epochs=2']
+            'log_every=1', 'validate_every=0', 'lixel_epochs=2', 'param_epochs=2']
 
 
 def tiny_config(output_dir, *overrides):

@@ -110,6 +110,7 @@ class TrainLoop:
         self.progress = progress
         self.metrics = metrics
         self.save = save
+        self.validate: Callable[[int, int, int], None] | None = None  # see Validation
         self.zero_losses = ZeroLosses()
         self.failure: Exception | None = None  # what went wrong with the data
         self.wrap = functools.partial(wrap, model, devices, config.amp, config.compile,
@@ -135,6 +136,8 @@ class TrainLoop:
                 while self.progress.epoch < self.schedule.end_epoch and not stopped:
                     stopped = self.train_epoch(loader, stop)
                     self.save(stopped or self.progress.epoch >= self.schedule.end_epoch)
+                    if not stopped:
+                        self.validate_when_due()
                 processes.barrier()  # until the last save is done: a process that ends, ends them all
         except (torch.OutOfMemoryError, processes.LostProcess) as error:
             self.save_after(error)
@@ -189,6 +192,13 @@ class TrainLoop:
             progress.epoch += 1
             progress.step = 0
         return stopped
+
+    def validate_when_due(self) -> None:
+        """After an epoch: validate it, if it is one of `validate_every` or the last, and its mesh is trained."""
+        done = self.progress.epoch
+        due = done % max(1, self.config.validate_every) == 0 or done >= self.schedule.end_epoch
+        if self.validate and due and not self.model.pose_only:
+            self.validate(done - 1, self.progress.stage_start, done * self.batches.steps)
 
     def is_due(self, step: int) -> bool:
         """Whether a snapshot within the epoch is due after so many steps; at its end there is one anyway."""
