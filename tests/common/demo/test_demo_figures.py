@@ -57,7 +57,7 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize('person', [0, 1])
 def test_people_of_a_video(clip: Path, person: int) -> None:
     glb = Gltf((clip / f'person_{person}.glb').read_bytes())
-    assert glb.extras.get('gaps', []) == ([[5, 6]] if person == 0 else [])
+    assert glb.extras['gaps'] == ([[5, 6]] if person == 0 else [])
     with np.load(clip / 'result.npz') as data:
         rows = np.flatnonzero(data['person'] == person)
         assert len(rows) == (10, 3)[person]
