@@ -36,7 +36,8 @@ class Finder:
                 try:
                     self.detector = self.make()
                 except UserError as error:
-                    reason = one_line(error.__cause__ or error)
+                    cause = error.__cause__ or error
+                    reason = one_line(getattr(cause, 'reason', cause))  # URLErrors put it into brackets
                     raise UserError(f'the detector of people cannot be downloaded to this computer ({reason}): draw '
                                     'a box around each person') from error
 

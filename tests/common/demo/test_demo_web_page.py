@@ -208,7 +208,8 @@ def test_nothing_stale_is_shown(browser, photo, server, monkeypatch):
     browser.type('#file', __file__)
     state(browser, 'error')
     assert 'not an image' in browser.text('status')
-    assert browser.script('return document.getElementById("edit").disabled') is True
+    assert browser.script('return document.getElementById("run").disabled') is True
+    assert browser.script('return document.getElementById("tools").inert') is True
 
 
 def test_results_that_are_gone_are_computed_again(browser, photo, server):

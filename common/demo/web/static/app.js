@@ -10,13 +10,14 @@ const STEPS = { waiting: 'waiting for another computation', network: 'looking at
 const HINT = 'Draw a box around each, or add one; boxes can be moved and resized.';
 // file: {name, body} for the server; still: the same of what is shown, an image; running: an AbortController
 const state = { file: null, still: null, isVideo: false, running: null, names: ['person', 'people'], warning: '' };
-const editor = new BoxEditor(at('stage'), at('boxes'), () => changed());
+const editor = new BoxEditor(at('stage'), at('boxes'), changed);
 const results = new Results(() => compute('The server no longer has these results: computing them again ...'), fail);
 
 // kind: idle, working, done or error; also on the body, for styles and tests.
 function say(text, kind = 'idle') {
   at('status').textContent = text;
   at('status').dataset.kind = document.body.dataset.state = kind;
+  if (kind === 'error') at('status').scrollIntoView({ block: 'nearest' });
 }
 
 function fail(error) {
@@ -26,9 +27,11 @@ function fail(error) {
 const count = (number) => `${number} ${state.names[number === 1 ? 0 : 1]}`;
 
 function refresh() {
-  at('edit').disabled = !state.file || Boolean(state.running);
-  at('run').disabled = !editor.boxes.length;
-  at('working').hidden = !state.running;
+  const closed = !state.file || Boolean(state.running);
+  ['tools', 'stage', 'boxes'].forEach((part) => { at(part).inert = closed; });
+  at('focal').disabled = closed;
+  at('run').disabled = closed || !editor.boxes.length;
+  at('stop').hidden = at('progress').hidden = !state.running;
 }
 
 // Boxes or the focal length have changed: what is said and shown of former ones is over.
@@ -106,7 +109,7 @@ function compute(text = 'computing ...') {
     const { focal, focal_source: source } = answer.record.camera;
     say(`${count(answer.people)}, focal length ${Math.round(focal[0])} px (${source})`, 'done');
     if (byKeyboard) at('results').focus({ preventScroll: true });
-    at('results').scrollIntoView({ block: 'nearest' });
+    if (at('results').getBoundingClientRect().top > innerHeight / 2) at('results').scrollIntoView();
   }).then((fine) => {
     if (!fine && results.answer) results.outdate();
     return fine;
@@ -169,4 +172,5 @@ document.addEventListener('drop', (event) => {
   choose(event.dataTransfer.files[0]);
 });
 document.body.dataset.state = 'idle';
+refresh();
 introduce().catch(fail);

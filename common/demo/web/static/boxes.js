@@ -148,7 +148,7 @@ export class BoxEditor {
 
   // A new box with the mouse.
   draw(event) {
-    if (!this.image || event.button !== 0 || this.canvas.closest('fieldset').disabled) return;
+    if (!this.image || event.button !== 0) return;
     const start = this.position(event);
     this.dragging = true;
     const item = this.add([...start, 0, 0]);
