@@ -182,5 +182,5 @@ def test_a_detector_that_cannot_be_had(ask, server, monkeypatch):
     monkeypatch.setattr(server.work, 'finder', Finder(make, 'some_detector', 74))
     status, content, _ = ask('POST', '/find', jpeg())
     assert status == 400
-    assert json.loads(content)['error'] == ('the detector of people cannot be downloaded to this computer (no network): '
-                                            'draw a box around each person')
+    told = 'the detector of people cannot be downloaded to this computer (no network): draw a box around each person'
+    assert json.loads(content)['error'] == told
