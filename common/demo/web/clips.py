@@ -80,7 +80,7 @@ def clip_files(pipeline: Pipeline, video: Clip, name: str, boxes: list[np.ndarra
         UserError: the video cannot be used.
     """
     source = BoxSource([box.tolist() for box in boxes], box_format='xywh')
-    named = ClipPipeline(pipeline.predictor, pipeline.placer, pipeline.joints, name)
+    named = ClipPipeline(**vars(pipeline), source=name)
     try:
         run_video(named, video, source, folder)
     except UserError as error:

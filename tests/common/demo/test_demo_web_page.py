@@ -277,7 +277,7 @@ def test_people_are_found(browser, photo, server, monkeypatch):
 
 
 def test_what_the_network_is_for_is_said(browser, server, monkeypatch):
-    monkeypatch.setattr(server.work, 'about', lambda: {'hands': True, 'finder': None, 'warning': 'drawn hands only'})
+    monkeypatch.setattr(server.work, 'about', lambda: {'hands': True, 'finder': None, 'warnings': ['drawn hands only']})
     browser.open(f'http://127.0.0.1:{server.server_port}/')
     browser.wait(lambda: browser.text('warnings') == 'drawn hands only')
     assert browser.text('whom') == 'hands'

@@ -9,7 +9,7 @@ const VIDEO = /\.(mp4|m4v|mov|avi|mkv|webm|mpe?g|wmv|3gp|m?ts|m2ts)$/i;
 const STEPS = { waiting: 'waiting for another computation', network: 'looking at', drawing: 'drawing' };
 const HINT = 'Draw a box around each, or add one; boxes can be moved and resized.';
 // file: {name, body} for the server; still: the same of what is shown, an image; running: an AbortController
-const state = { file: null, still: null, isVideo: false, running: null, names: ['person', 'people'], warning: '' };
+const state = { file: null, still: null, isVideo: false, running: null, names: ['person', 'people'], warnings: [] };
 const editor = new BoxEditor(at('stage'), at('boxes'), changed);
 const results = new Results(() => compute('The server no longer has these results: computing them again ...'), fail);
 
@@ -104,7 +104,7 @@ function compute(text = 'computing ...') {
     const response = await post(state.isVideo ? '/video' : '/image', state.file, what, signal);
     const answer = state.isVideo ? await lastOf(response) : await response.json();
     signal.throwIfAborted();
-    showWarnings([answer.warning, answer.record.warning, ...(answer.record.warnings ?? []), ...answer.notes]);
+    showWarnings([...(answer.record.warnings ?? []), ...answer.notes]);
     await results.show(answer, state.file.name);
     const { focal, focal_source: source } = answer.record.camera;
     say(`${count(answer.people)}, focal length ${Math.round(focal[0])} px (${source})`, 'done');
@@ -128,7 +128,7 @@ async function lastOf(response) {
 }
 
 function showWarnings(texts) {
-  const unique = new Set([state.warning, ...texts].filter(Boolean));
+  const unique = new Set([...state.warnings, ...texts]);
   at('warnings').replaceChildren(...[...unique].map((text) => Object.assign(document.createElement('p'), { textContent: text })));
 }
 
@@ -145,12 +145,12 @@ async function find() {
 
 // What the network is for, and what the detector costs.
 async function introduce() {
-  const { hands, finder, warning } = await about();
+  const { hands, finder, warnings = [] } = await about();
   if (hands) state.names = ['hand', 'hands'];
   [editor.word, at('whom').textContent] = state.names;
   at('find').hidden = !finder;
   at('finder').textContent = finder?.megabytes ? `"find people" first downloads ${finder.name} of torchvision, ${finder.megabytes} MB, once` : '';
-  state.warning = warning;
+  state.warnings = warnings;
   if (!results.answer) showWarnings([]);
 }
 
