@@ -40,7 +40,7 @@ class Clip(Video):
     def _check(self, frames: int) -> None:
         if frames > MAX_FRAMES:
             raise UserError(f'{self.path.name}: the page takes videos of {MAX_FRAMES} frames at most; for longer ones '
-                            'run the demo with --input')
+                            'run main/demo.py')
 
 
 @dataclass

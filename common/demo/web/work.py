@@ -64,7 +64,7 @@ class Work:
         self.pipeline = pipeline
         self.finder = finder
         self.results = Results()
-        self.figures = Figures(pipeline.predictor.human_model)
+        self.word = 'hand' if pipeline.predictor.info.is_hand else 'person'
         self.running = threading.Lock()
 
     def about(self) -> dict[str, Any]:
@@ -100,11 +100,15 @@ class Work:
         with self.running:  # decoding too: it can take much memory
             image = self._decode(data, wish.name)
             size = (image.shape[0], image.shape[1])
-            predictions = self.pipeline.predictor.predict(image, checked_boxes(wish, size))
+            predictions = self.pipeline.predictor.predict(image, self._boxes(wish, size))
         camera, people = placer(predictions, size)
         record = self.pipeline.record(wish.name, size, camera)
-        result = Result(wish.stem, self._image_files(image, people, record))
-        return self._answer(result, wish, len(people), record.content(people))
+        files = self._image_files(image, people, record)
+        figures = Figures(self.pipeline.predictor.human_model)
+        for name, content in figures.of_image(people, record).items():
+            files[name] = content()
+        notes = [figures.note] if figures.note else []
+        return self._answer(Result(wish.stem, files), wish, len(people), record.content(people), notes)
 
     def first_frame(self, data: bytes, wish: Wish) -> bytes:
         """The first frame of a video file, as a JPEG file. UserError: it cannot be read, or is too long."""
@@ -122,22 +126,21 @@ class Work:
             report({'step': 'waiting'})
             with self.running:
                 video = open_clip(Path(folder.name), wish.name, data, report)
-                boxes = checked_boxes(wish, video.size)
+                boxes = self._boxes(wish, video.size)
                 files, notes = clip_files(pipeline, video, wish.name, boxes, Path(folder.name))
             result = Result(wish.stem, dict(files), folder)
             record = json.loads(files['result.json'].read_text(encoding='utf-8'))
             people = {person['id'] for frame in record.pop('frames') for person in frame['people']}
             del record['times']
-            answer = self._answer(result, wish, len(people), record)
+            return self._answer(result, wish, len(people), record, notes)
         except BaseException:
             folder.cleanup()
             raise
-        return answer | {'notes': notes}
 
     def _check(self, wish: Wish) -> Placer:
         """The placer for an upload's camera."""
         if not wish.boxes:
-            raise UserError('draw a box around each person first')
+            raise UserError(f'draw a box around each {self.word} first')
         if len(wish.boxes) > MAX_PEOPLE:
             raise UserError(f'{MAX_PEOPLE} boxes at most')
         if not wish.focal:
@@ -150,6 +153,13 @@ class Work:
             raise UserError('the focal length must be a positive number of pixels, from 1 to 1000000')
         return dataclasses.replace(self.pipeline.placer, focal=[focal])
 
+    def _boxes(self, wish: Wish, size: tuple[int, int]) -> list[np.ndarray]:
+        """The checked boxes (4,) of an upload of a size (height, width), pixels."""
+        boxes = []
+        for number, box in enumerate(wish.boxes):
+            boxes.append(check_box(box, size[1], size[0], 'xywh', f'{self.word} {number}'))
+        return boxes
+
     def _decode(self, data: bytes, name: str) -> np.ndarray:
         image = decode_image(data, name)
         height, width = image.shape[:2]
@@ -158,7 +168,7 @@ class Work:
         return image
 
     def _image_files(self, image: np.ndarray, people: list[Person], record: Record) -> dict[str, Any]:
-        """The files of an image; those that not everybody asks for are made when they are asked for."""
+        """The files of an image but its figures. OBJ texts are made when they are asked for."""
         files: dict[str, Any] = {'result.json': compact(record.content(people)).encode(),
                                  'faces.bin': np.ascontiguousarray(record.faces, '<u4').tobytes()}
         for kind in record.info.kinds:
@@ -168,20 +178,16 @@ class Work:
                 mesh = person.meshes[kind]
                 files[f'mesh_{kind}_{number}.bin'] = np.ascontiguousarray(mesh, '<f4').tobytes()
                 files[f'mesh_{kind}_{number}.obj'] = functools.partial(_obj_content, mesh, record.faces)
-        return files | self.figures.of_image(people, record)
+        return files
 
-    def _answer(self, result: Result, wish: Wish, people: int, record: dict[str, Any]) -> dict[str, Any]:
+    def _answer(self, result: Result, wish: Wish, people: int, record: dict[str, Any],
+                notes: list[str]) -> dict[str, Any]:
         colors = ['#' + bytes(person_color(number)).hex() for number in range(people)]
         kinds = self.pipeline.predictor.info.kinds
         folder = self.results.keep(wish.tab, result)
         return {'folder': folder, 'files': list(result.files), 'kinds': kinds, 'people': people, 'colors': colors,
-                'record': record, 'notes': []}
+                'record': record, 'notes': notes}
 
 
 def _obj_content(mesh: np.ndarray, faces: np.ndarray) -> bytes:
     return obj_text(mesh, faces).encode()
-
-
-def checked_boxes(wish: Wish, size: tuple[int, int]) -> list[np.ndarray]:
-    """The boxes (4,) of an upload of a size (height, width), pixels."""
-    return [check_box(box, size[1], size[0], 'xywh', f'box {number}') for number, box in enumerate(wish.boxes, 1)]

@@ -1,6 +1,8 @@
 """The demo's web page in a headless Chromium, with the mouse, with the keyboard alone, and on a phone."""
 import io
 import json
+import sys
+import threading
 import zipfile
 
 import cv2
@@ -226,6 +228,32 @@ def test_results_that_are_gone_are_computed_again(browser, photo, server):
         server.work.image = work
     assert asked == ['The server no longer has these results: computing them again ...']
     state(browser, 'done')
+
+
+def test_without_pygltflib(browser, photo, monkeypatch):
+    """The page shows the bare meshes, and says what is missing."""
+    monkeypatch.setitem(sys.modules, 'pygltflib', None)
+    choose(browser, photo)
+    browser.click('#whole')
+    compute(browser)
+    assert 'pip install pygltflib' in browser.text('warnings') and '.glb' not in browser.text('downloads')
+    view, there = drawn(browser)
+    assert there.mean() > 0.002 and view[there].mean() > 100
+
+
+def test_a_computation_that_is_stopped(browser, photo, server, monkeypatch):
+    wait = threading.Event()
+    work = server.work.image
+    monkeypatch.setattr(server.work, 'image', lambda *given: wait.wait(60) and work(*given))
+    choose(browser, photo)
+    browser.click('#whole')
+    browser.click('#run')
+    state(browser, 'working')
+    browser.click('#stop')
+    state(browser, 'idle')
+    wait.set()
+    assert browser.text('status') == 'Stopped.'
+    compute(browser)
 
 
 def test_a_short_video(browser, tmp_path):

@@ -129,7 +129,7 @@ def test_videos_that_cannot_be_used(ask, clip, monkeypatch):
 
     assert told('/frame', b'no video').startswith('my.avi: not a video')
     assert told('/video', b'no video', boxes=BOX).startswith('my.avi: not a video')
-    assert told('/video', boxes='500,1,4,4') == 'box 1: 500 1 4 4 lies outside the image of 64 x 48 pixels'
+    assert told('/video', boxes='500,1,4,4') == 'person 0: 500 1 4 4 lies outside the image of 64 x 48 pixels'
     assert told('/video') == 'draw a box around each person first'
     monkeypatch.setattr(clips, 'MAX_FRAMES', 5)
     for path in ('/frame', '/video'):
