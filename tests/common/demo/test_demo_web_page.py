@@ -152,6 +152,9 @@ def test_with_the_keyboard_alone(browser, photo):
     browser.press('Right', 'Right', 'Down', 'Shift Left')
     np.testing.assert_allclose(boxes(browser)[0] - before, [9.6, 4.8, -4.8, 0], atol=0.2)
     tab_to('#boxes input[aria-label="person 0: x in pixels"]')
+    browser.press('Control a', 'Delete', 'Tab')  # no number: the old one comes back
+    tab_to('#boxes input[aria-label="person 0: x in pixels"]')
+    np.testing.assert_allclose(boxes(browser)[0] - before, [9.6, 4.8, -4.8, 0], atol=0.2)
     browser.press('Control a', *'100')
     assert boxes(browser)[0][0] == 100
     tab_to('#boxes li button')

@@ -68,6 +68,7 @@ export class BoxEditor {
       field.addEventListener('input', () => {
         if (Number.isFinite(field.valueAsNumber)) this.change(item, item.box.with(index, field.valueAsNumber), field);
       });
+      field.addEventListener('change', () => { if (!Number.isFinite(field.valueAsNumber)) this.change(item, item.box); });
       item.row.append(make('label', {}, `${name} `, field));
       return field;
     });
