@@ -94,7 +94,10 @@ def make_server(work: Work, port: int, host: str = LOCAL) -> Server:
     try:
         return Server(work, port, host)
     except (OSError, OverflowError) as error:
-        raise UserError(f'--port {port}: cannot listen there, on {host} ({error}); try another number') from error
+        if host == LOCAL:
+            raise UserError(f'--port {port}: cannot listen there ({error}); try another number') from error
+        raise UserError(f'--host {host} --port {port}: cannot listen there ({error}); give an IPv4 address of this '
+                        'computer, and a free port') from error
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -103,4 +103,5 @@ def test_exit_code_and_one_line(tmp_path):
 def test_a_page_that_cannot_start_leaves_the_signals_alone():
     before = signal.getsignal(signal.SIGTERM)
     assert '--port 70000: cannot listen there' in complaint('--serve', '--port', 70000)
+    assert complaint('--serve', '--host', '300.1.1.1').startswith('--host 300.1.1.1 --port 8765: cannot listen there')
     assert signal.getsignal(signal.SIGTERM) is before
