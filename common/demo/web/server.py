@@ -62,6 +62,7 @@ class Server(ThreadingHTTPServer):
         self.files = {path: (STATIC / name).read_bytes() for path, name in PAGES.items()}
         self.policy = content_policy(self.files['/'])
         self.connections: set[Any] = set()
+        self.closing = threading.Event()
         super().__init__((host, port), Handler)
         self.guard = Guard(host, self.server_port)
 
@@ -76,7 +77,8 @@ class Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def server_close(self) -> None:
-        """End the connections that browsers keep open, wait for their threads, and delete all results."""
+        """End the connections that browsers keep open and the videos, wait for all threads, and delete all results."""
+        self.closing.set()
         for connection in list(self.connections):
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RD)
@@ -188,6 +190,8 @@ class Handler(BaseHTTPRequestHandler):
         self._head(HTTPStatus.OK, {'Content-Type': 'application/x-ndjson'})
 
         def report(line: dict[str, Any]) -> None:
+            if self.server.closing.is_set():
+                raise ConnectionAbortedError
             self.wfile.write(json.dumps(line).encode() + b'\n')
 
         try:
