@@ -149,7 +149,8 @@ async function introduce() {
   if (hands) state.names = ['hand', 'hands'];
   [editor.word, at('whom').textContent] = state.names;
   at('find').hidden = !finder;
-  at('finder').textContent = finder?.megabytes ? `"find people" first downloads ${finder.name} of torchvision, ${finder.megabytes} MB, once` : '';
+  at('find').title = finder ? `by ${finder.name}` : '';
+  at('finder').textContent = finder?.megabytes ? `"find people" first downloads torchvision's detector (${finder.megabytes} MB, once)` : '';
   state.warnings = warnings;
   if (!results.answer) showWarnings([]);
 }
