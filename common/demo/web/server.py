@@ -25,7 +25,7 @@ from typing import Any, BinaryIO
 from urllib.parse import parse_qs, urlsplit
 
 from common.demo.web.guard import LOCAL, Guard, content_policy
-from common.demo.web.work import Wish, Work
+from common.demo.web.work import Upload, Work
 from common.errors import UserError
 
 STATIC = Path(__file__).with_name('static')
@@ -163,27 +163,27 @@ class Handler(BaseHTTPRequestHandler):
 
     def _work(self, path: str, data: bytes) -> None:
         work = self.server.work
-        wish = self._wish()
+        upload = self._upload()
         try:
             if path == '/image':
-                self._json(work.image(data, wish))
+                self._json(work.image(data, upload))
             elif path == '/find':
-                self._json({'boxes': work.find(data, wish)})
+                self._json({'boxes': work.find(data, upload)})
             elif path == '/frame':
-                self._send(BytesIO(work.first_frame(data, wish)), TYPES['.jpg'])
+                self._send(BytesIO(work.first_frame(data, upload)), TYPES['.jpg'])
             else:
-                self._stream(data, wish)
+                self._stream(data, upload)
         except UserError as error:
             self._error(HTTPStatus.BAD_REQUEST, str(error), keep=True)
 
-    def _wish(self) -> Wish:
+    def _upload(self) -> Upload:
         query = parse_qs(urlsplit(self.path).query)
         given = {name: query.get(name, [''])[0] for name in ('name', 'boxes', 'focal', 'tab')}
         name = Path(given['name'].replace('\\', '/')).name[:200] or 'image'
         boxes = [box.split(',') for box in given['boxes'].split(';') if box]
-        return Wish(name, boxes, given['focal'], given['tab'][:40])
+        return Upload(name, boxes, given['focal'], given['tab'][:40])
 
-    def _stream(self, data: bytes, wish: Wish) -> None:
+    def _stream(self, data: bytes, upload: Upload) -> None:
         """Answer line by line while a video is computed. A page that goes away ends the computation: the next line
         cannot be sent."""
         self.close_connection = True
@@ -195,7 +195,7 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(json.dumps(line).encode() + b'\n')
 
         try:
-            report({'answer': self.server.work.video(data, wish, report)})
+            report({'answer': self.server.work.video(data, upload, report)})
         except UserError as error:
             report({'error': str(error)})
 

@@ -32,7 +32,7 @@ Report = Callable[[dict[str, Any]], None]  # takes what the page shows of the pr
 
 
 @dataclasses.dataclass
-class Wish:
+class Upload:
     """What the page says of an upload.
 
     Attributes:
@@ -74,89 +74,89 @@ class Work:
             finder = self.finder.about()
         return {'hands': self.pipeline.predictor.info.is_hand, 'finder': finder}
 
-    def find(self, data: bytes, wish: Wish) -> list[list[float]]:
+    def find(self, data: bytes, upload: Upload) -> list[list[float]]:
         """The boxes of the people of an image file, xywh, pixels. UserError: there is no detector, or nobody."""
         if self.finder is None:
             raise UserError('this network is for hands, which cannot be found: draw a box around each')
         self.finder.prepare()
         with self.running:
-            boxes = self.finder(self._decode(data, wish.name))
+            boxes = self.finder(self._decode(data, upload.name))
         if not boxes:
             raise UserError('nobody found: draw a box around each person')
         return boxes[:MAX_PEOPLE]
 
-    def image(self, data: bytes, wish: Wish) -> dict[str, Any]:
+    def image(self, data: bytes, upload: Upload) -> dict[str, Any]:
         """Find the meshes of an image's people.
 
         Args:
             data: the content of an image file.
-            wish: what the page says of it.
+            upload: what the page says of it.
         Returns:
             The answer for the page.
         Raises:
             UserError: one of the arguments is wrong.
         """
-        placer = self._check(wish)
+        placer = self._check(upload)
         with self.running:  # decoding too: it can take much memory
-            image = self._decode(data, wish.name)
+            image = self._decode(data, upload.name)
             size = (image.shape[0], image.shape[1])
-            predictions = self.pipeline.predictor.predict(image, self._boxes(wish, size))
+            predictions = self.pipeline.predictor.predict(image, self._boxes(upload, size))
         camera, people = placer(predictions, size)
-        record = self.pipeline.record(wish.name, size, camera)
+        record = self.pipeline.record(upload.name, size, camera)
         files = self._image_files(image, people, record)
         figures = Figures(self.pipeline.predictor.human_model)
         for name, content in figures.of_image(people, record).items():
             files[name] = content()
         notes = [figures.note] if figures.note else []
-        return self._answer(Result(wish.stem, files), wish, len(people), record.content(people), notes)
+        return self._answer(Result(upload.stem, files), upload, len(people), record.content(people), notes)
 
-    def first_frame(self, data: bytes, wish: Wish) -> bytes:
+    def first_frame(self, data: bytes, upload: Upload) -> bytes:
         """The first frame of a video file, as a JPEG file. UserError: it cannot be read, or is too long."""
         with tempfile.TemporaryDirectory() as folder, self.running:
-            video = open_clip(Path(folder), wish.name, data)
+            video = open_clip(Path(folder), upload.name, data)
             for _, image in video:
                 return encode_jpeg(image)
-        raise UserError(f'{wish.name}: its first frame cannot be read')
+        raise UserError(f'{upload.name}: its first frame cannot be read')
 
-    def video(self, data: bytes, wish: Wish, report: Report) -> dict[str, Any]:
+    def video(self, data: bytes, upload: Upload, report: Report) -> dict[str, Any]:
         """Find the motions of a video's people; `report` may raise to end this. The rest is as for `image`."""
-        pipeline = dataclasses.replace(self.pipeline, placer=self._check(wish))
+        pipeline = dataclasses.replace(self.pipeline, placer=self._check(upload))
         folder = tempfile.TemporaryDirectory(prefix='i2l-meshnet-')
         try:
             report({'step': 'waiting'})
             with self.running:
-                video = open_clip(Path(folder.name), wish.name, data, report)
-                boxes = self._boxes(wish, video.size)
-                files, notes = clip_files(pipeline, video, wish.name, boxes, Path(folder.name))
-            result = Result(wish.stem, dict(files), folder)
+                video = open_clip(Path(folder.name), upload.name, data, report)
+                boxes = self._boxes(upload, video.size)
+                files, notes = clip_files(pipeline, video, upload.name, boxes, Path(folder.name))
+            result = Result(upload.stem, dict(files), folder)
             record = json.loads(files['result.json'].read_text(encoding='utf-8'))
             people = {person['id'] for frame in record.pop('frames') for person in frame['people']}
             del record['times']
-            return self._answer(result, wish, len(people), record, notes)
+            return self._answer(result, upload, len(people), record, notes)
         except BaseException:
             folder.cleanup()
             raise
 
-    def _check(self, wish: Wish) -> Placer:
+    def _check(self, upload: Upload) -> Placer:
         """The placer for an upload's camera."""
-        if not wish.boxes:
+        if not upload.boxes:
             raise UserError(f'draw a box around each {self.word} first')
-        if len(wish.boxes) > MAX_PEOPLE:
+        if len(upload.boxes) > MAX_PEOPLE:
             raise UserError(f'{MAX_PEOPLE} boxes at most')
-        if not wish.focal:
+        if not upload.focal:
             return self.pipeline.placer
         try:
-            focal = float(wish.focal)
+            focal = float(upload.focal)
         except ValueError as error:
-            raise UserError(f'the focal length is not a number: {wish.focal}') from error
+            raise UserError(f'the focal length is not a number: {upload.focal}') from error
         if not FOCAL_RANGE[0] <= focal <= FOCAL_RANGE[1]:
             raise UserError('the focal length must be a positive number of pixels, from 1 to 1000000')
         return dataclasses.replace(self.pipeline.placer, focal=[focal])
 
-    def _boxes(self, wish: Wish, size: tuple[int, int]) -> list[np.ndarray]:
+    def _boxes(self, upload: Upload, size: tuple[int, int]) -> list[np.ndarray]:
         """The checked boxes (4,) of an upload of a size (height, width), pixels."""
         boxes = []
-        for number, box in enumerate(wish.boxes):
+        for number, box in enumerate(upload.boxes):
             boxes.append(check_box(box, size[1], size[0], 'xywh', f'{self.word} {number}'))
         return boxes
 
@@ -180,11 +180,11 @@ class Work:
                 files[f'mesh_{kind}_{number}.obj'] = functools.partial(_obj_content, mesh, record.faces)
         return files
 
-    def _answer(self, result: Result, wish: Wish, people: int, record: dict[str, Any],
+    def _answer(self, result: Result, upload: Upload, people: int, record: dict[str, Any],
                 notes: list[str]) -> dict[str, Any]:
         colors = ['#' + bytes(person_color(number)).hex() for number in range(people)]
         kinds = self.pipeline.predictor.info.kinds
-        folder = self.results.keep(wish.tab, result)
+        folder = self.results.keep(upload.tab, result)
         return {'folder': folder, 'files': list(result.files), 'kinds': kinds, 'people': people, 'colors': colors,
                 'record': record, 'notes': notes}
 

@@ -140,7 +140,7 @@ def test_who_goes_away_ends_the_computation(tmp_path, clip, who):
     """The page that asked for a video, or the server."""
     frames = []
 
-    def video(data, wish, report):
+    def video(data, upload, report):
         for frame in range(10**6):
             report({'frame': frame, 'fill': ' ' * 10000})
             frames.append(frame)
