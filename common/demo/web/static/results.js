@@ -127,17 +127,21 @@ export class Results {
     if (!at('clip').hidden && !this.playing) at('clip').currentTime = seconds;
   }
 
-  // From the time shown, over and over.
+  // From the time shown, over and over. The overlay video is the clock, where there is one and the browser plays it.
   play() {
-    let start = performance.now() - 1000 * (at('time').valueAsNumber % this.seconds);
+    const clip = at('clip');
+    const from = at('time').valueAsNumber % this.seconds;
+    let start = performance.now() - 1000 * from;
+    let alone = clip.hidden;
+    clip.currentTime = from;
+    clip.play().catch(() => { alone = true; });
     at('play').textContent = 'pause';
-    at('clip').currentTime = at('time').valueAsNumber;
-    at('clip').play().catch(() => {}); // without it, the figure moves alone
     const step = (now) => {
-      let seconds = Math.max(0, (now - start) / 1000);
-      if (seconds > this.seconds) {
+      let seconds = alone ? Math.max(0, (now - start) / 1000) : clip.currentTime;
+      if (seconds > this.seconds || (clip.ended && !alone)) {
         [start, seconds] = [now, 0];
-        at('clip').currentTime = 0;
+        clip.currentTime = 0;
+        if (!alone) clip.play().catch(() => { alone = true; });
       }
       this.seek(seconds);
       this.playing = requestAnimationFrame(step);
