@@ -112,7 +112,7 @@ class Work:
 
     def first_frame(self, data: bytes, upload: Upload) -> bytes:
         """The first frame of a video file, as a JPEG file. UserError: it cannot be read, or is too long."""
-        with tempfile.TemporaryDirectory() as folder, self.running:
+        with tempfile.TemporaryDirectory() as folder:  # at once: one frame is little work
             video = open_clip(Path(folder), upload.name, data)
             for _, image in video:
                 return encode_jpeg(image)
