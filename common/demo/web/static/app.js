@@ -90,6 +90,7 @@ async function choose(file) {
       throw new Error(`${file.name} is not an image that this browser can show`);
     }
     if (!isVideo) body = await toUpload(file, bitmap);
+    signal.throwIfAborted();
     Object.assign(state, { isVideo, still: { name: file.name, body }, file: { name: file.name, body: isVideo ? file : body } });
   });
   if (!fine) return;
@@ -106,6 +107,7 @@ function compute(text = 'computing ...') {
     signal.throwIfAborted();
     showWarnings([...(answer.record.warnings ?? []), ...answer.notes]);
     await results.show(answer, state.file.name);
+    signal.throwIfAborted();
     const { focal, focal_source: source } = answer.record.camera;
     say(`${count(answer.people)}, focal length ${Math.round(focal[0])} px (${source})`, 'done');
     if (byKeyboard) at('results').focus({ preventScroll: true });
