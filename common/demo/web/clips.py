@@ -1,7 +1,7 @@
 """Short videos of the page: the demo's own video run, with a report of each frame."""
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from common.demo.inputs.sources import BoxSource
 from common.demo.inputs.video import Video
 from common.demo.outputs.record import Record
+from common.demo.people.placer import Placer
 from common.demo.people.prediction import Camera
 from common.demo.pipeline import Pipeline
 from common.demo.video_run import run_video
@@ -64,12 +65,13 @@ def open_clip(folder: Path, name: str, data: bytes, report: Callable[[dict[str, 
         raise _named(error, path, name) from error
 
 
-def clip_files(pipeline: Pipeline, video: Clip, name: str, boxes: list[np.ndarray],
+def clip_files(pipeline: Pipeline, placer: Placer, video: Clip, name: str, boxes: list[np.ndarray],
                folder: Path) -> tuple[dict[str, Path], list[str]]:
     """Run the demo on a video.
 
     Args:
         pipeline: to run.
+        placer: in place of the pipeline's.
         video: whose file is deleted afterwards.
         name: of it, for messages and the record.
         boxes: (4,) xywh of its people, pixels.
@@ -80,7 +82,8 @@ def clip_files(pipeline: Pipeline, video: Clip, name: str, boxes: list[np.ndarra
         UserError: the video cannot be used.
     """
     source = BoxSource([box.tolist() for box in boxes], box_format='xywh')
-    named = ClipPipeline(**vars(pipeline), source=name)
+    parts = {field.name: getattr(pipeline, field.name) for field in fields(Pipeline)}
+    named = ClipPipeline(**parts | {'placer': placer}, source=name)
     try:
         run_video(named, video, source, folder)
     except UserError as error:

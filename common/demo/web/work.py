@@ -120,14 +120,14 @@ class Work:
 
     def video(self, data: bytes, upload: Upload, report: Report) -> dict[str, Any]:
         """Find the motions of a video's people; `report` may raise to end this. The rest is as for `image`."""
-        pipeline = dataclasses.replace(self.pipeline, placer=self._check(upload))
+        placer = self._check(upload)
         folder = tempfile.TemporaryDirectory(prefix='i2l-meshnet-')
         try:
             report({'step': 'waiting'})
             with self.running:
                 video = open_clip(Path(folder.name), upload.name, data, report)
                 boxes = self._boxes(upload, video.size)
-                files, notes = clip_files(pipeline, video, upload.name, boxes, Path(folder.name))
+                files, notes = clip_files(self.pipeline, placer, video, upload.name, boxes, Path(folder.name))
             result = Result(upload.stem, dict(files), folder)
             record = json.loads(files['result.json'].read_text(encoding='utf-8'))
             people = {person['id'] for frame in record.pop('frames') for person in frame['people']}
