@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from common.demo.inputs.boxes import RawBox, check_box
-from common.demo.inputs.images import decode_image
+from common.demo.inputs.images import Photo, decode_image
 from common.demo.outputs.figures import Figures
 from common.demo.outputs.image_files import draw_people, encode_jpeg
 from common.demo.outputs.record import Record, compact
@@ -72,7 +72,7 @@ class Work:
         finder = None
         if self.finder is not None:
             finder = self.finder.about()
-        return {'hands': self.pipeline.predictor.info.is_hand, 'finder': finder}
+        return {'hands': self.pipeline.predictor.info.is_hand, 'finder': finder, 'warnings': self.pipeline.warnings}
 
     def find(self, data: bytes, upload: Upload) -> list[list[float]]:
         """The boxes of the people of an image file, xywh, pixels. UserError: there is no detector, or nobody."""
@@ -80,7 +80,7 @@ class Work:
             raise UserError('this network is for hands, which cannot be found: draw a box around each')
         self.finder.prepare()
         with self.running:
-            boxes = self.finder(self._decode(data, upload.name))
+            boxes = self.finder(self._decode(data, upload.name).image)
         if not boxes:
             raise UserError('nobody found: draw a box around each person')
         return boxes[:MAX_PEOPLE]
@@ -98,10 +98,11 @@ class Work:
         """
         placer = self._check(upload)
         with self.running:  # decoding too: it can take much memory
-            image = self._decode(data, upload.name)
+            photo = self._decode(data, upload.name)
+            image = photo.image
             size = (image.shape[0], image.shape[1])
             predictions = self.pipeline.predictor.predict(image, self._boxes(upload, size))
-        camera, people = placer(predictions, size)
+        camera, people = placer(predictions, size, photo.film_focal)
         record = self.pipeline.record(upload.name, size, camera)
         files = self._image_files(image, people, record)
         figures = Figures(self.pipeline.predictor.human_model)
@@ -160,12 +161,12 @@ class Work:
             boxes.append(check_box(box, size[1], size[0], 'xywh', f'{self.word} {number}'))
         return boxes
 
-    def _decode(self, data: bytes, name: str) -> np.ndarray:
-        image = decode_image(data, name)
-        height, width = image.shape[:2]
+    def _decode(self, data: bytes, name: str) -> Photo:
+        photo = decode_image(data, name)
+        height, width = photo.image.shape[:2]
         if height * width > MAX_PIXELS:
             raise UserError(f'{width} x {height} pixels are too many: {MAX_PIXELS // 10**6} million at most')
-        return image
+        return photo
 
     def _image_files(self, image: np.ndarray, people: list[Person], record: Record) -> dict[str, Any]:
         """The files of an image but its figures. OBJ texts are made when they are asked for."""
@@ -177,7 +178,7 @@ class Work:
             for number, person in enumerate(people):
                 mesh = person.meshes[kind]
                 files[f'mesh_{kind}_{number}.bin'] = np.ascontiguousarray(mesh, '<f4').tobytes()
-                files[f'mesh_{kind}_{number}.obj'] = functools.partial(_obj_content, mesh, record.faces)
+                files[f'mesh_{kind}_{number}.obj'] = functools.partial(_obj_content, mesh, record)
         return files
 
     def _answer(self, result: Result, upload: Upload, people: int, record: dict[str, Any],
@@ -189,5 +190,5 @@ class Work:
                 'record': record, 'notes': notes}
 
 
-def _obj_content(mesh: np.ndarray, faces: np.ndarray) -> bytes:
-    return obj_text(mesh, faces).encode()
+def _obj_content(mesh: np.ndarray, record: Record) -> bytes:
+    return obj_text(mesh, record.faces, record.axes).encode()

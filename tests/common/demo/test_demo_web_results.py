@@ -160,7 +160,7 @@ def test_who_goes_away_ends_the_computation(tmp_path, clip, who):
 
 
 def test_people_are_found(ask, server, monkeypatch):
-    assert json.loads(ask('GET', '/about')[1]) == {'hands': False, 'finder': None}
+    assert json.loads(ask('GET', '/about')[1]) == {'hands': False, 'finder': None, 'warnings': []}
     made = []
 
     def make():

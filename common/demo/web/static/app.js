@@ -105,7 +105,7 @@ function compute(text = 'computing ...') {
     const response = await post(state.isVideo ? '/video' : '/image', state.file, what, signal);
     const answer = state.isVideo ? await lastOf(response) : await response.json();
     signal.throwIfAborted();
-    showWarnings([...(answer.record.warnings ?? []), ...answer.notes]);
+    showWarnings([...answer.record.warnings, ...answer.notes]);
     await results.show(answer, state.file.name);
     signal.throwIfAborted();
     const { focal, focal_source: source } = answer.record.camera;
@@ -147,7 +147,7 @@ async function find() {
 
 // What the network is for, and what the detector costs.
 async function introduce() {
-  const { hands, finder, warnings = [] } = await about();
+  const { hands, finder, warnings } = await about();
   if (hands) state.names = ['hand', 'hands'];
   [editor.word, at('whom').textContent] = state.names;
   at('find').hidden = !finder;
