@@ -124,6 +124,7 @@ def test_lixel_stage_writes_no_parameters(demo, tmp_path):
     assert {p.name for p in folder.iterdir()} == {name for name in ALL if 'param' not in name} - {'person_0.glb'}
     record = json.loads((folder / 'result.json').read_text())
     assert record['people'][0]['depth_source'] == 'box area' and 'pose' not in record['people'][0]
+    assert record['units']['*.glb'].encode() in (folder / 'lixel_0.glb').read_bytes()
 
 
 def test_left_hand(tmp_path):

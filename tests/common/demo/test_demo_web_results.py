@@ -177,6 +177,12 @@ def test_people_are_found(ask, server, monkeypatch):
     assert 'nobody found' in json.loads(ask('POST', '/find', jpeg())[1])['error']
 
 
+def test_doubts_about_the_network_are_told(ask, server, monkeypatch):
+    monkeypatch.setattr(server.work.pipeline, 'warnings', ['drawn people only'])
+    assert json.loads(ask('GET', '/about')[1])['warnings'] == ['drawn people only']
+    assert 'drawn people only' in json.loads(ask('POST', '/image', jpeg(), boxes=BOX)[1])['record']['warnings']
+
+
 def test_a_detector_that_cannot_be_had(ask, server, monkeypatch):
     def make():
         raise UserError('--detect: ...') from URLError('no network')
