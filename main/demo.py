@@ -23,12 +23,13 @@ from common.arguments import written_out
 from common.demo import options
 from common.demo.image_run import run_images
 from common.demo.inputs.box_file import read_box_file
-from common.demo.inputs.detector import THRESHOLD, Detector
+from common.demo.inputs.detector import THRESHOLD, Detector, download_size
 from common.demo.inputs.sources import BoxSource, find_inputs
-from common.demo.inputs.video import is_video
+from common.demo.inputs.video import Video, is_video
 from common.demo.video_run import run_video
-from common.demo.web.results import Results
-from common.demo.web.server import serve
+from common.demo.web.finder import Finder
+from common.demo.web.serve import serve
+from common.demo.web.work import Work
 from common.devices.gpus import devices
 from common.errors import UserError, run_main
 from main.bundled import HAND_SAMPLES, HAND_SNAPSHOT, SAMPLES, SNAPSHOT
@@ -51,7 +52,7 @@ def main(argv: list[str] | None = None) -> int:
             setattr(args, name, written_out(getattr(args, name), f'--{name}'))
     configure(args)
     if args.serve:
-        return serve(Results(make_predictor(args)), args.port)
+        return serve(Work(make_predictor(args), make_finder(args)), args.port, args.host)
     source = args.input
     box_file = args.bbox_file
     if source is None:
@@ -66,7 +67,7 @@ def main(argv: list[str] | None = None) -> int:
     boxes_of.detector = make_detector(args)
     output = Path(args.output or Path(cfg.output_dir) / 'demo')
     if is_video(inputs[0]):
-        return run_video(predictor, inputs[0], boxes_of, output, args.smooth)
+        return run_video(predictor, Video(inputs[0]), boxes_of, output, args.smooth)
     return run_images(predictor, inputs, boxes_of, output)
 
 
@@ -91,6 +92,21 @@ def make_detector(args: argparse.Namespace) -> Detector | None:
         return None
     if cfg.is_hand:
         raise UserError('--detect finds people, not hands: give boxes of the hands with --bbox x y w h')
+    return named_detector(args)
+
+
+def make_finder(args: argparse.Namespace) -> Finder | None:
+    """The person detector of the page, or None for hands. One with weights of its own is made at once."""
+    if cfg.is_hand:
+        return None
+    if args.detector_weights is None:
+        return Finder(lambda: named_detector(args), args.detector, download_size(args.detector))
+    detector = named_detector(args)
+    return Finder(lambda: detector, args.detector, 0)
+
+
+def named_detector(args: argparse.Namespace) -> Detector:
+    """The detector of the options."""
     threshold = args.detector_threshold
     if threshold is None:
         threshold = THRESHOLD

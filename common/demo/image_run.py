@@ -59,7 +59,7 @@ def run_images(pipeline: Pipeline, paths: list[Path], boxes_of: BoxSource, outpu
             bar.set_postfix(people=people, refresh=False)  # a refresh would ignore the delay
             bar.update()
     seconds = time.perf_counter() - started
-    if figures.note and 'param' in pipeline.predictor.info.kinds:
+    if figures.note:
         boxes_of.notes.append(figures.note)
     if len(doubtful) > SHOWN:
         boxes_of.notes.append(f'warnings about {len(doubtful)} images, each in its result.json; the first:')

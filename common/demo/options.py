@@ -16,8 +16,9 @@ EXAMPLE = 'python main/demo.py --input photo.jpg --bbox 120 40 210 480'
 BOXES = ('bbox', 'bbox_file', 'detect')  # they say where the people are
 PAGE_GIVES = ('input', 'bbox', 'bbox_format', 'bbox_file', 'detect', 'smooth')
 # option -> those of which one must be there too: without it, the option would do nothing
-NEEDS = {'detector': ('detect',), 'detector_weights': ('detect',), 'detector_threshold': ('detect', 'bbox_file'),
-         'port': ('serve',), 'bbox_format': ('bbox', 'bbox_file')}
+NEEDS = {'detector': ('detect', 'serve'), 'detector_weights': ('detect', 'serve'),
+         'detector_threshold': ('detect', 'bbox_file', 'serve'), 'port': ('serve',), 'host': ('serve',),
+         'bbox_format': ('bbox', 'bbox_file')}
 PATHS = ('input', 'output', 'bbox_file', 'detector_weights')
 DEFAULTS = {'detector': DETECTORS[0], 'port': PORT}
 
@@ -76,6 +77,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add('--smooth', choices=METHODS, help='smooth a video over time')
     add('--serve', action='store_true', help='a web page on this computer: draw boxes, see meshes')
     add('--port', type=int, help=f'of the web page (default: {PORT}; 0: any free one)')
+    add('--host', metavar='ADDRESS', help='that the web page listens on (default: 127.0.0.1, this computer alone); '
+        'who can reach another one, such as 0.0.0.0, can use the page. For a server rather run '
+        f'ssh -L {PORT}:127.0.0.1:{PORT} user@server on your own computer, and open http://127.0.0.1:{PORT} there')
 
 
 def plain_words(argv: list[str]) -> list[str]:
@@ -129,6 +133,8 @@ def _given(args: argparse.Namespace, *names: str) -> list[str]:
 def _check_page(args: argparse.Namespace) -> None:
     for name in _given(args, *PAGE_GIVES):
         raise UserError(f'--{name} does not go with --serve: images and boxes come from the page')
+    if len(args.root_depth or []) > 1:
+        raise UserError('--root_depth takes one number with --serve')
     if args.output:
         raise UserError('--output does not go with --serve: the page offers its results for download')
 

@@ -30,7 +30,7 @@ class Counts:
     empty: list[int]  # frames without people
 
 
-def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
+def run_video(pipeline: Pipeline, video: Video, boxes_of: BoxSource, output: Path,
               smoothing: str | None = None) -> int:
     """Write the results of a video file, in one folder.
 
@@ -40,7 +40,7 @@ def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
 
     Args:
         pipeline: to run.
-        path: of the video.
+        video: to read.
         boxes_of: gives the boxes of each frame.
         output: folder of the result folder.
         smoothing: one of smoothing.METHODS, or None.
@@ -51,7 +51,7 @@ def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
     """
     if len(pipeline.placer.root_depth or []) > 1:
         raise UserError('--root_depth takes one number for a video')
-    video = Video(path)
+    path = video.path
     clear_leftovers(output)
     figures = Figures(pipeline.predictor.human_model)
     name = free_name(output, path.stem, path.resolve())

@@ -20,7 +20,7 @@ from tests.demo_tools import write_image, write_snapshot
 
 SIX = {f'{kind}_{mesh}.{end}' for mesh in ('lixel', 'param') for kind, end in (
     ('output_mesh', 'jpg'), ('rendered_mesh', 'jpg'), ('output_mesh', 'obj'))}
-ALL = SIX | {'overview.jpg', 'result.json', 'result.npz', 'person_0.glb'}
+ALL = SIX | {'overview.jpg', 'result.json', 'result.npz', 'person_0.glb', 'lixel_0.glb'}
 
 
 @pytest.fixture(scope='module')
@@ -112,7 +112,7 @@ def test_several_people_have_folders_of_their_own(demo, tmp_path):
     folder = tmp_path / 'out' / 'photo'
     assert {p.name for p in folder.iterdir()} == {
         'person_0', 'person_1', 'rendered_mesh_lixel.jpg', 'rendered_mesh_param.jpg', 'overview.jpg', 'result.json',
-        'result.npz', 'person_0.glb', 'person_1.glb'}
+        'result.npz', 'person_0.glb', 'person_1.glb', 'lixel_0.glb', 'lixel_1.glb'}
     for number in (0, 1):
         assert {p.name for p in (folder / f'person_{number}').iterdir()} == SIX
     assert [p['id'] for p in json.loads((folder / 'result.json').read_text())['people']] == [0, 1]
@@ -124,6 +124,7 @@ def test_lixel_stage_writes_no_parameters(demo, tmp_path):
     assert {p.name for p in folder.iterdir()} == {name for name in ALL if 'param' not in name} - {'person_0.glb'}
     record = json.loads((folder / 'result.json').read_text())
     assert record['people'][0]['depth_source'] == 'box area' and 'pose' not in record['people'][0]
+    assert record['units']['*.glb'].encode() in (folder / 'lixel_0.glb').read_bytes()
 
 
 def test_left_hand(tmp_path):
