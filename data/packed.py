@@ -96,13 +96,14 @@ def _sample(arrays: dict[str, np.ndarray], rest: list[Any]) -> Sample:
     img_path, img_shape, gender, root_depth, ann_id, extra = rest
     fit = None
     if gender is not None:
-        fit = Fit(arrays['pose'], arrays['shape'], arrays['trans'], gender, arrays.get('R'), arrays.get('t'))
+        fit = Fit(arrays['pose'], arrays['shape'], arrays['trans'], gender, arrays.get('fit_R'), arrays.get('fit_t'))
     camera = None
     if 'focal' in arrays:
-        camera = Camera(arrays['focal'], arrays['princpt'])
+        camera = Camera(arrays['focal'], arrays['princpt'], R=arrays.get('R'), t=arrays.get('t'))
     fit_camera = None
     if 'fit_focal' in arrays:
-        fit_camera = Camera(arrays['fit_focal'], arrays['fit_princpt'])
+        fit_camera = Camera(arrays['fit_focal'], arrays['fit_princpt'], R=arrays.get('fit_camera_R'),
+                            t=arrays.get('fit_camera_t'))
     return Sample(img_path, tuple(img_shape), arrays['bbox'], camera, arrays.get('joint_img'),
                   arrays.get('joint_cam'), arrays.get('joint_valid'), fit, fit_camera, root_depth, ann_id, extra)
 

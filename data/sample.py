@@ -6,8 +6,8 @@ import numpy as np
 
 from common.utils.transforms import Camera
 
-ARRAYS = ('bbox', 'joint_img', 'joint_cam', 'joint_valid', 'focal', 'princpt', 'fit_focal', 'fit_princpt', 'pose',
-          'shape', 'trans', 'R', 't')  # of a sample, its cameras and its fit
+ARRAYS = ('bbox', 'joint_img', 'joint_cam', 'joint_valid', 'focal', 'princpt', 'R', 't', 'fit_focal', 'fit_princpt',
+          'fit_camera_R', 'fit_camera_t', 'pose', 'shape', 'trans', 'fit_R', 'fit_t')  # of a sample
 
 
 @dataclass
@@ -71,9 +71,9 @@ def arrays_of(sample: Sample) -> list[np.ndarray | None]:
     arrays = [sample.bbox, sample.joint_img, sample.joint_cam, sample.joint_valid]
     for camera in (sample.camera, sample.fit_camera):
         if camera is None:
-            arrays += [None, None]
+            arrays += [None] * 4
         else:
-            arrays += [camera.focal, camera.princpt]
+            arrays += [camera.focal, camera.princpt, camera.R, camera.t]
     fit = sample.fit
     if fit is None:
         return arrays + [None] * 5

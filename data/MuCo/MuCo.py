@@ -1,4 +1,5 @@
 """MuCo-3DHP: several people composed into one image, joints in camera millimetres, SMPL fits in camera metres."""
+import math
 from collections import deque
 from collections.abc import Iterator
 
@@ -9,8 +10,6 @@ from data.joint_set import MUCO
 from data.mesh_dataset import MeshDataset
 from data.records import CocoFile, read_record
 from data.sample import Sample
-
-ROOT_DEPTH = (MUCO.root_idx, 2)  # where joints (21, 3) have it
 
 
 class MuCo(MeshDataset):
@@ -32,14 +31,17 @@ class MuCo(MeshDataset):
     def _people(self) -> Iterator[Sample]:
         """The nearest person of each image, who hides the others in part, without a fit."""
         records = CocoFile(self.folder / 'data' / 'MuCo-3DHP.json', 'images, cameras and joints')
-        nearest: dict[object, tuple[int, np.ndarray]] = {}  # image -> number of the annotation, and its joints
+        nearest: dict[object, tuple[float, int, np.ndarray]] = {}  # image -> depth, number and joints of a person
         for number in progress(range(len(records.annotations)), 'MuCo-3DHP.json'):
             person = records.annotation(number)
             joint_cam = person.array('keypoints_cam', (21, 3)) / 1000
+            depth = float(joint_cam[MUCO.root_idx, 2])
+            if not depth > 0:  # damaged, and NaN is no nearer than anything
+                depth = math.inf
             image_id = person.identity('image_id')
-            if image_id not in nearest or joint_cam[ROOT_DEPTH] < nearest[image_id][1][ROOT_DEPTH]:
-                nearest[image_id] = (number, joint_cam)
-        for number, joint_cam in progress(list(nearest.values()), 'MuCo-3DHP.json, the nearest people'):
+            if image_id not in nearest or depth < nearest[image_id][0]:
+                nearest[image_id] = (depth, number, joint_cam)
+        for _, number, joint_cam in progress(list(nearest.values()), 'MuCo-3DHP.json, the nearest people'):
             image, person = records.pair(number)
             size = image.image_size()
             bbox, _ = self.boxes.get(person['id'], person.box(), size, where=person)

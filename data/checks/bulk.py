@@ -8,7 +8,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from data.checks.limits import CENTRE, FARTHEST, FOCAL, LARGEST_ANGLE, LARGEST_DEPTH, LARGEST_SHAPE
+from data.checks.limits import (
+    BOX_SIDE,
+    CENTRE,
+    FARTHEST,
+    FOCAL,
+    LARGEST_ANGLE,
+    LARGEST_DEPTH,
+    LARGEST_SHAPE,
+    UNROUND,
+)
 from data.checks.units import JOINT_SPREAD, LARGEST_TURN, NEAREST, wrong_shape
 from data.joint_set import JointSet
 from data.sample import ARRAYS, Sample, arrays_of
@@ -62,7 +71,7 @@ class _Group:
         if needs_camera and not has_camera:
             good[:] = False
         if has_camera:
-            good &= self.cameras('focal', 'princpt')
+            good &= self.cameras('focal', 'princpt') & self.worlds('R', 't')
         if self.depth is not None:
             good &= self.depths(self.depth)
         if 'joint_img' in self.arrays or 'joint_cam' in self.arrays:
@@ -76,7 +85,10 @@ class _Group:
         x, y, w, h = self.arrays['bbox'].astype(np.float64).T
         height, width = self.sides.T
         on_image = (w > 0) & (h > 0) & (-w < x) & (x < width) & (-h < y) & (y < height)
-        return on_image & np.isfinite(w + h) & (x + w - width <= w / 2) & (y + h - height <= h / 2)
+        smallest = np.minimum(w, h)
+        largest = np.maximum(w, h)
+        good = on_image & (smallest >= BOX_SIDE[0]) & (largest <= BOX_SIDE[1] * np.maximum(width, height))
+        return good & (x + w - width <= w / 2) & (y + h - height <= h / 2)
 
     def cameras(self, focal_name: str, princpt_name: str) -> np.ndarray:
         """Cameras that can be: see camera_fault."""
@@ -85,6 +97,15 @@ class _Group:
         centre = self.arrays[princpt_name] - self.sides[:, ::-1] / 2
         good = (focal >= FOCAL[0] * side) & (focal <= FOCAL[1] * side) & (np.abs(centre) <= CENTRE * side)
         return good.all(1)
+
+    def worlds(self, R_name: str, t_name: str) -> np.ndarray:
+        """Rotations and translations from a world to a camera that can be: see world_fault."""
+        good = self.within(R_name, 2) & self.within(t_name, LARGEST_DEPTH)
+        if R_name in self.arrays:
+            R = self.arrays[R_name]
+            squares = R @ R.transpose(0, 2, 1) - np.eye(3)
+            good &= (np.abs(squares) <= UNROUND).all((1, 2)) & (np.linalg.det(R) >= 0)
+        return good
 
     def depths(self, depth: np.ndarray) -> np.ndarray:
         """Root depths that can be."""
@@ -99,7 +120,7 @@ class _Group:
         valid = np.ones((len(good), joint_set.joint_num), bool)
         if 'joint_valid' in self.arrays:
             valid = self.arrays['joint_valid'][..., 0] > 0
-            good &= valid[:, joint_set.root_idx]
+            good &= valid[:, joint_set.root_idx] & self.within('joint_valid', LARGEST_DEPTH)
         if 'joint_cam' not in self.arrays:
             return good
         joints = self.arrays['joint_cam']
@@ -112,9 +133,9 @@ class _Group:
         """Fits that can be, with the camera that they were made with: see fit_fault."""
         good = self.within('pose', LARGEST_ANGLE) & self.within('shape', LARGEST_SHAPE)
         good &= self.within('trans', FARTHEST * (self.size or LARGEST_DEPTH))
-        good &= self.within('R', 2) & self.within('t', LARGEST_DEPTH)
+        good &= self.worlds('fit_R', 'fit_t')
         if 'fit_focal' in self.arrays:
-            good &= self.cameras('fit_focal', 'fit_princpt')
+            good &= self.cameras('fit_focal', 'fit_princpt') & self.worlds('fit_camera_R', 'fit_camera_t')
         elif 'focal' not in self.arrays:
             good[:] = False
         if self.size is not None:

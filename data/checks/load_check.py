@@ -1,17 +1,20 @@
 """Checks while a data set is loaded: what makes no sense is masked or skipped, counted, and reported once."""
 import itertools
 import logging
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from common.errors import UserError
+from common.files.listing import KnownFiles
 from common.utils.preprocessing import crop_affine, looks_like_corners
 from data.checks.bulk import unsuspicious
-from data.checks.limits import LARGEST_DEPTH, camera_fault, fit_fault
+from data.checks.joints import mask_joints
+from data.checks.limits import LARGEST_DEPTH, box_fault, camera_fault, fit_fault
 from data.checks.tally import CHECKED, MISSING, Tally
+from data.checks.truth import ALL, NOTHING, Truth, truth_of
 from data.checks.units import odd_unit, wrong_shape
 from data.joint_set import JointSet
 from data.placed_fit import PlacedFit, is_plausible, place_fits
@@ -49,8 +52,9 @@ class LoadCheck(Tally):
         self.bbox_3d_size = bbox_3d_size
         self.max_missing = max_missing
         self.needs_fit = needs_fit
-        self.listed: dict[str, set[str]] = {}  # folder -> names of the files in it
+        self.files = KnownFiles()
         self.late: set[int] = set()  # samples whose meshes turned out implausible in the training
+        self.truth: Truth | None = None  # what any of them has to learn from; None: not looked at
 
     def masked_later(self, index: int, where: str) -> None:
         """Count a mesh of impossible size or place beyond the first CHECKED; warns at the 1st, 10th, 100th, ..."""
@@ -80,9 +84,10 @@ class LoadCheck(Tally):
                 self.total += 1
                 if good[number]:
                     self._look_for_image(sample)
+                    self._note_truth(sample)
                 if good[number] or self._take(sample, meshes.get(number)):
                     yield sample
-        self.listed = {}
+        self.files = KnownFiles()  # the lists may be long
         self._stop_if_too_many()
         self._stop_if_images_are_missing()
 
@@ -106,44 +111,60 @@ class LoadCheck(Tally):
             raise UserError(f'{self.name}: {odd} ({where}); suspect {self.suspect}, '
                             f'and see python tool/check_assets.py {self.name}')
         reason_to_skip = self._reason_to_skip(sample)
-        if reason_to_skip and reason_to_skip not in self.skip_reasons:
-            self.skip_reasons.append(reason_to_skip)
-        if not reason_to_skip:
+        if reason_to_skip:
+            self.skip_sample(reason_to_skip, where, suspicious=True)
+        else:
             self._look_for_image(sample)
-        problem = reason_to_skip or self._mask(sample, mesh)
-        if problem:
-            self.skip(problem, where, suspicious=True)
-        elif self.seen < CHECKED:
-            self.seen += 1
+            self._look_at(sample, where, mesh)
         if self.seen == CHECKED:
             self._stop_if_too_many()
         return not reason_to_skip
 
+    def _look_at(self, sample: Sample, where: str, mesh: PlacedFit | None) -> None:
+        """Mask what is wrong in a sample, and note what is left to learn from."""
+        rejected = self.rejected
+        problem = self._mask(sample, mesh)
+        if problem:
+            self.skip(problem, where, suspicious=True)
+        elif self.seen < CHECKED:
+            self.seen += 1
+        self._note_truth(sample, is_rejected=self.rejected > rejected)
+
+    def _note_truth(self, sample: Sample, is_rejected: bool = False) -> None:
+        """Note what a sample has to learn from. is_rejected: its fit is too far from the annotated joints."""
+        if self.rules is None or self.truth == ALL:
+            return
+        truth = truth_of(sample, self.joint_set, self.rules.body('neutral').joint_set, self.rules.has_3d)
+        if is_rejected:
+            truth &= ~Truth.FIT
+        self.truth = truth | (self.truth or NOTHING)
+
     def _reason_to_skip(self, sample: Sample) -> str | None:
         """Why a sample cannot be used at all, or None."""
         height, width = sample.img_shape
-        x, y, w, h = sample.bbox
-        if not (np.isfinite(sample.bbox).all() and w > 0 and h > 0 and -w < x < width and -h < y < height):
-            return 'box off the image, sample skipped'
+        fault = box_fault(sample.bbox, sample.img_shape)
+        if fault:
+            return fault
         if looks_like_corners(sample.bbox, width, height):
             self.skip('centre of the box off the image: are the boxes two corners, not x, y, width, height?',
                       sample.img_path)
         if self.rules is None and sample.camera is None:
-            return 'no camera to test with, sample skipped'
-        fault = sample.camera and camera_fault(sample.camera, sample.img_shape)
+            return 'no camera to test with'
+        if sample.camera is not None:
+            fault = camera_fault(sample.camera, sample.img_shape)
         if fault:
-            return f'{fault}, sample skipped'
+            return fault
         if sample.root_depth is not None and not 0 < sample.root_depth <= LARGEST_DEPTH:
-            return 'root depth not above 0, sample skipped'
+            return 'root depth not above 0'
         if self.needs_fit and sample.fit is not None:
             fault = self._fit_fault(sample, sample.fit)
             if fault:
-                return f'{fault}, sample skipped'
+                return fault
         return None
 
     def _look_for_image(self, sample: Sample) -> None:
         """Count the sample if its image is missing."""
-        if self.missing_image is None or self._exists(sample.img_path):
+        if self.missing_image is None or self.files.exists(sample.img_path):
             return
         if self.missing_image == 'error':
             raise UserError(f'{self.name}: the image {sample.img_path} is missing (missing_image=skip: train '
@@ -152,46 +173,10 @@ class LoadCheck(Tally):
 
     def _mask(self, sample: Sample, mesh: PlacedFit | None) -> str | None:
         """Take out the parts that cannot be; returns what is wrong with them, or looks like another unit, or None."""
-        problem = self._mask_joints(sample) or self._mask_fit(sample, mesh)
+        problem = mask_joints(sample, self.joint_set) or self._mask_fit(sample, mesh)
         if problem is None and self.bbox_3d_size is not None:
             problem = odd_unit(sample, self.bbox_3d_size)
         return problem
-
-    def _exists(self, path: str) -> bool:
-        """Whether a file is there. Each folder is listed once: to ask for every file would take minutes."""
-        folder, name = os.path.split(path)
-        if folder not in self.listed:
-            self.listed[folder] = set()
-            if os.path.isdir(folder):
-                self.listed[folder].update(os.listdir(folder))
-        if name in self.listed[folder]:
-            return True
-        # the second look is for file systems to which names are the same that differ in case or accents
-        return bool(self.listed[folder]) and os.path.exists(path)
-
-    def _mask_joints(self, sample: Sample) -> str | None:
-        """Take out joints that cannot be; returns what was wrong, or None."""
-        present = [array for array in (sample.joint_img, sample.joint_cam) if array is not None]
-        if not present:
-            return None
-        finite: np.ndarray = np.all([(np.abs(array) <= LARGEST_DEPTH).all(1) for array in present], axis=0)
-        valid = finite
-        if sample.joint_valid is not None:
-            valid = finite & (np.ravel(sample.joint_valid) > 0)
-        if sample.joint_cam is not None and (sample.joint_cam[valid, 2] <= 0).any():
-            sample.joint_img = None
-            sample.joint_cam = None
-            sample.joint_valid = None
-            return 'joints behind the camera, masked'
-        if not finite.all():
-            sample.joint_valid = valid.astype(np.float32)[:, None]
-            for joints in present:
-                joints[~finite] = 0
-        if self.joint_set is not None and not valid[self.joint_set.root_idx]:
-            sample.joint_cam = None  # its depths are relative to the root
-        if finite.all():
-            return None
-        return 'joints not finite, masked'
 
     def _mask_fit(self, sample: Sample, mesh: PlacedFit | None) -> str | None:
         """Take out a fit that cannot be; returns what was wrong, or None."""
@@ -244,3 +229,17 @@ class LoadCheck(Tally):
         if self.bad > max(MAX_BAD, MAX_SHARE * self.seen):
             raise UserError(f'{self.name}: {self.bad} of the first {self.seen} samples make no sense '
                             f'({self.counted(self.counts)}); suspect {self.suspect}')
+
+    def state(self) -> dict[str, Any]:
+        """All counts, as plain values."""
+        truth = None
+        if self.truth is not None:
+            truth = self.truth.value
+        return {**super().state(), 'truth': truth}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take over the counts of an earlier start."""
+        super().restore(state)
+        self.truth = None
+        if state['truth'] is not None:
+            self.truth = Truth(state['truth'])

@@ -44,6 +44,13 @@ class Tally:
             self.seen += 1
             self.bad += 1
 
+    def skip_sample(self, why: str, where: str, suspicious: bool = False) -> None:
+        """The same for a whole sample: the report of a test says so, too."""
+        reason = f'{why}, sample skipped'
+        if reason not in self.skip_reasons:
+            self.skip_reasons.append(reason)
+        self.skip(reason, where, suspicious)
+
     def skipped(self) -> str:
         """How many samples were skipped, and why; an empty text for none."""
         return self.counted(self.skip_reasons)

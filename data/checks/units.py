@@ -22,7 +22,7 @@ def wrong_shape(sample: Sample, joint_set: JointSet | None) -> str | None:
     """
     for name, shapes, array in zip(ARRAYS, _shapes(joint_set), arrays_of(sample), strict=True):
         if array is not None and shapes and np.shape(array) not in shapes:
-            shown = name.removeprefix('fit_')
+            shown = name.removeprefix('fit_').removeprefix('camera_')
             return f'its {shown} has the shape {np.shape(array)}, expected {" or ".join(map(str, shapes))}'
     return None
 
@@ -33,8 +33,8 @@ def _shapes(joint_set: JointSet | None) -> list[Shapes]:
     if joint_set is not None:
         number = joint_set.joint_num
         joints = [[(number, 2)], [(number, 3)], [(number, 1)]]
-    two: Shapes = [(2,)]
-    return [[(4,)], *joints, two, two, two, two, [(72,), (48,)], [(10,)], [(3,)], [(3, 3)], [(3,)]]
+    camera: list[Shapes] = [[(2,)], [(2,)], [(3, 3)], [(3,)]]
+    return [[(4,)], *joints, *camera, *camera, [(72,), (48,)], [(10,)], [(3,)], [(3, 3)], [(3,)]]
 
 
 def odd_unit(sample: Sample, size: float) -> str | None:
