@@ -32,6 +32,8 @@ class Config:
     data_dir: str = setting(str(ROOT / 'data'), is_path=True)  # one sub-folder per data set
     human_model_dir: str = setting(str(ROOT / 'data' / 'human_models'), is_path=True)  # SMPL, MANO
     output_dir: str = setting(str(ROOT / 'output'), is_path=True)  # log, model_dump, result, vis
+    cache_dir: str = setting(str(ROOT / 'output' / 'cache'), is_path=True)  # what starts leave for later ones
+    use_index: bool = True  # keep parsed annotations in cache_dir, and map them into memory
     # The body model; auto: by the data sets.
     body_model: str = setting('auto', choices=('auto', 'smpl', 'mano', 'open_body', 'open_hand'))
     use_gt_info: bool = False  # test boxes and root depths from the annotations, not RootNet

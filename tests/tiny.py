@@ -17,7 +17,7 @@ SETTINGS = ['trainset_3d=[Synthetic]', 'trainset_2d=[]', 'testset=Synthetic', 'r
 def tiny_config(output_dir, *overrides):
     """A Config of the smallest network (32 px, 8 lixels) that writes into output_dir."""
     config = Config()
-    config.override([*SETTINGS, f'output_dir={output_dir}', *overrides])
+    config.override([*SETTINGS, f'output_dir={output_dir}', f'cache_dir={output_dir}/cache', *overrides])
     return config
 
 
