@@ -1,7 +1,9 @@
 """The demo's command-line options, and which exclude or need each other."""
 import argparse
 import re
+from pathlib import Path
 
+from common.arguments import written_out
 from common.demo.inputs.boxes import FORMATS, FULL
 from common.demo.inputs.detector import DETECTORS, THRESHOLD
 from common.demo.inputs.video import is_video
@@ -19,7 +21,7 @@ PAGE_GIVES = ('input', 'bbox', 'bbox_format', 'bbox_file', 'detect', 'smooth')
 NEEDS = {'detector': ('detect', 'serve'), 'detector_weights': ('detect', 'serve'),
          'detector_threshold': ('detect', 'bbox_file', 'serve'), 'port': ('serve',), 'host': ('serve',),
          'bbox_format': ('bbox', 'bbox_file')}
-PATHS = ('input', 'output', 'bbox_file', 'detector_weights')
+PATHS = ('output', 'bbox_file', 'detector_weights')
 DEFAULTS = {'detector': DETECTORS[0], 'port': PORT}
 
 
@@ -35,6 +37,8 @@ def parse(parser: argparse.ArgumentParser, argv: list[str]) -> argparse.Namespac
     args = parser.parse_intermixed_args(plain_words(argv))
     if args.bbox is not None:
         _take_boxes(args)
+    if args.input is not None:
+        _take_inputs(args)
     _check(args)
     for name, value in DEFAULTS.items():  # not by argparse: `_check` has to see what was given
         if getattr(args, name) is None:
@@ -46,8 +50,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add('--test_epoch', type=int, metavar='N',
         help='snapshot_N of output/model_dump (default: the bundled one)')
-    add('--input', metavar='PATH',
-        help='an image, a folder of images or a video (default: the bundled images)')
+    add('--input', nargs='+', metavar='PATH',
+        help='images, folders of images (and their sub-folders), videos, or patterns such as "photos/*.jpg" (default: '
+        'the bundled images)')
     add('--output', metavar='DIR', help='where the result folders go (default: output/demo)')
     add('--bbox', nargs='+', action='append', metavar='N',
         help='x y w h in pixels, one person each; or: full')
@@ -105,6 +110,16 @@ def _take_boxes(args: argparse.Namespace) -> None:
     args.bbox = boxes
 
 
+def _take_inputs(args: argparse.Namespace) -> None:
+    """Make --input a list of paths; the key=value settings behind it move to args.options."""
+    settings = [word for word in args.input if re.match('[a-z]\\w*=', word) and not Path(word).exists()]
+    args.options += settings
+    paths = [word for word in args.input if word not in settings]
+    if not paths or not all(paths):
+        raise UserError('--input is empty: give a path')
+    args.input = [written_out(path, '--input') for path in paths]
+
+
 def _check(args: argparse.Namespace) -> None:
     for name in _given(args, *PATHS):
         if not getattr(args, name):
@@ -147,7 +162,7 @@ def _check_inputs(args: argparse.Namespace) -> None:
         for name in _given(args, *BOXES, 'left'):
             raise UserError(f'--{name} needs --input: an image, a folder of images or a video')
     elif not given:
-        raise UserError(f'where are the people in {args.input}? Give boxes, as in: {EXAMPLE} (or --bbox_file FILE, '
+        raise UserError(f'where are the people in {args.input[0]}? Give boxes, as in: {EXAMPLE} (or --bbox_file FILE, '
                         '--detect, or --bbox full for the whole image)')
-    if args.smooth and not is_video(args.input or ''):
+    if args.smooth and not any(is_video(path) for path in args.input or []):
         raise UserError('--smooth is for videos')
