@@ -25,11 +25,13 @@ from main.config import cfg
 log = logging.getLogger('main.train')  # whatever the name of a file that is run as a script
 
 
-def main(argv: list[str] | None = None) -> None:
+def main(argv: list[str] | None = None) -> int:
     """Run the command line.
 
     Args:
         argv: its words; default: the process's own.
+    Returns:
+        The exit code: 0, or 128 and the number of the signal that ended the training early.
     Raises:
         UserError: whatever the user has to put right.
     """
@@ -44,7 +46,8 @@ def main(argv: list[str] | None = None) -> None:
 
     from common.base import Trainer  # after the GPUs are chosen
     try:
-        finished = Trainer(cfg, args.snapshot).train()
+        trainer = Trainer(cfg, args.snapshot)
+        finished = trainer.train()
         if not finished and processes.is_main():
             words = sys.argv if argv is None else argv
             log.info('stopped; the last step is saved. %s', resume_hint(words, args.snapshot))
@@ -52,6 +55,7 @@ def main(argv: list[str] | None = None) -> None:
         raise UserError(f'{own_words(error)}: lower train_batch_size and raise grad_accum by the '
                         'same factor for the same total batch, or use amp=bf16') from error
     processes.close()
+    return trainer.loop.exit_code
 
 
 def own_words(error: torch.OutOfMemoryError) -> str:
