@@ -194,6 +194,22 @@ def adopt(meta: Meta, config: NetworkConfig, path: str | Path, stage: str | None
     config.check_shapes(source=f'{path}: ')
 
 
+def trained_on(meta: Meta) -> set[str]:
+    """The data sets that a network was trained on, as far as its `meta` says."""
+    config = meta.get('config', {})
+    names: set[str] = set()
+    for key in ('trainset_3d', 'trainset_2d'):
+        if isinstance(config.get(key), list):
+            names |= {str(name) for name in config[key]}
+    return names
+
+
+def has_trained_maps(meta: Meta) -> bool:
+    """Whether the heat maps of a network's joints were trained to be Gaussians, as far as its `meta` says."""
+    weight = meta.get('config', {}).get('heatmap_loss_weight', 0)
+    return isinstance(weight, (int, float)) and weight > 0
+
+
 def step_within(content: dict[str, Any]) -> int:
     """How many steps of the epoch under way a snapshot has seen; 0 for one that was written after an epoch."""
     return content.get('state', {}).get('step', 0)
