@@ -22,6 +22,7 @@ from common.train.zero_losses import ZeroLosses
 
 log = logging.getLogger(__name__)
 Batch = tuple[dict, dict, dict]  # inputs, targets, meta_info
+FAILURE = 128  # above all signals
 
 
 @dataclass
@@ -113,6 +114,7 @@ class TrainLoop:
         self.validate: Callable[[int, int, int], None] | None = None  # see Validation
         self.zero_losses = ZeroLosses()
         self.failure: Exception | None = None  # what went wrong with the data
+        self.ended_by = 0  # the number of the signal, or FAILURE, that ended the run early in any of the processes
         self.wrap = functools.partial(wrap, model, devices, config.amp, config.compile,
                                       config.sync_bn)
         self.net: nn.Module | None = None
@@ -146,6 +148,13 @@ class TrainLoop:
             raise self.failure
         return not stopped
 
+    @property
+    def exit_code(self) -> int:
+        """Of the program, once it has run: as a shell counts a signal, so that `train && test` stops there."""
+        if 0 < self.ended_by < FAILURE:
+            return 128 + self.ended_by
+        return 0
+
     def save_after(self, error: Exception) -> None:
         """Save the last whole step after a failure, where it is known to be whole; says so first."""
         if processes.whole_after_loss():
@@ -173,7 +182,8 @@ class TrainLoop:
                      config.log_every, self.zero_losses) as monitor:
             for step in range(progress.step, steps):
                 group = self.read(batches, monitor.read)
-                stopped = processes.any_rank(bool(stop or self.failure))
+                self.ended_by = processes.largest(FAILURE if self.failure else stop.signal)
+                stopped = self.ended_by != 0
                 if stopped:
                     break
                 lr = self.schedule.at(progress.epoch, step)
