@@ -36,6 +36,7 @@ from common.train.startup import compare_processes, report
 from common.train.stop import StopRequest
 from data import build_dataset
 from data.assets.missing import report_missing
+from data.checks.truth import refuse_nothing_to_learn
 from data.dataset import mix_datasets
 from main.config import Config
 from main.config_check import check_train_batch
@@ -126,7 +127,7 @@ class Trainer(Base):
     def open_model_and_data(self, start: Start) -> tuple[list, list]:
         """Set `human_model` and `model`, with the weights of the start; returns the opened 3-D and 2-D sets.
 
-        UserError: one for all the body model's and the data's files that are missing; no training set is named.
+        UserError: one for all the body model's and the data's files that are missing; nothing to learn from.
         """
         errors = []
         try:
@@ -144,10 +145,9 @@ class Trainer(Base):
                 except UserError as error:
                     errors.append(error)
         if errors:
-            names = [*self.cfg.trainset_3d, *self.cfg.trainset_2d]
-            report_missing(errors, names, 'train', self.cfg)
-        if not any(sets):
-            raise UserError('no training set: name some in trainset_3d and trainset_2d')
+            report_missing(errors, [*self.cfg.trainset_3d, *self.cfg.trainset_2d], 'train', self.cfg)
+        truths = {type(data).__name__: data.check.truth for data in (*sets[0], *sets[1])}
+        refuse_nothing_to_learn(truths, self.cfg.stage, self.cfg.orig_joint_loss)
         return sets
 
     def make_optimizer(self) -> None:

@@ -120,9 +120,9 @@ class Boxes:
         box = process_bbox(bbox, width, height, self.rules.input_img_shape)
         if box is None:
             if np.isfinite(bbox).all() and bbox[2] * bbox[3] <= 0:
-                self.check.skip('empty box, sample skipped', where)
+                self.check.skip_sample('empty box', where)
             else:
-                self.check.skip('box off the image, sample skipped', where, suspicious=True)
+                self.check.skip_sample('box off the image', where, suspicious=True)
         elif looks_like_corners(bbox, width, height):
             self.check.skip('box leaves the image by more than half its size: are the boxes two corners, not x, y, '
                             'width, height?', where)

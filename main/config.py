@@ -209,7 +209,11 @@ class Config:
         if self.testset == 'FreiHAND' and trained_on != {'FreiHAND'}:
             raise UserError('testset=FreiHAND needs trainset_3d=[FreiHAND] trainset_2d=[]: hands and bodies '
                             'do not share a network (--cfg hand sets all three)')
-        check_heat_maps(self.input_img_shape, self.output_hm_shape)
+        self.check_shapes()
+
+    def check_shapes(self, source: str = '') -> None:
+        """UserError, beginning with `source`, unless the network makes such heat maps from such images."""
+        check_heat_maps(self.input_img_shape, self.output_hm_shape, source)
 
     def resolved(self) -> dict[str, Any]:
         """All settings and derived values as plain types, for the log and the snapshots."""

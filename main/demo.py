@@ -11,6 +11,7 @@ For each image it writes a folder output/demo/<name>/ with overlays (rendered_me
 (output_mesh_*.obj), an overview.jpg, and all numbers with their units (result.json, result.npz).
 """
 import argparse
+import logging
 import runpy
 import sys
 from pathlib import Path
@@ -25,22 +26,17 @@ from common.demo.inputs.box_file import read_box_file
 from common.demo.inputs.detector import THRESHOLD, Detector
 from common.demo.inputs.sources import BoxSource, find_inputs
 from common.demo.inputs.video import is_video
-from common.demo.people.body import root_row
-from common.demo.people.placer import Placer
-from common.demo.pipeline import Pipeline
 from common.demo.video_run import run_video
 from common.demo.web.results import Results
 from common.demo.web.server import serve
 from common.devices.gpus import devices
 from common.errors import UserError, run_main
+from main.bundled import HAND_SAMPLES, HAND_SNAPSHOT, SAMPLES, SNAPSHOT
 from main.cli import chosen_snapshot, configure, make_parser
-from main.config import ROOT, cfg
-from main.predictor import joint_reader, load_predictor
+from main.config import cfg
+from main.predictor import Predictor
 
-SNAPSHOT = ROOT / 'main' / 'embedded' / 'nano.pth.tar'
-SAMPLES = ROOT / 'data' / 'Synthetic' / 'samples'
-HAND_SNAPSHOT = ROOT / 'main' / 'embedded' / 'nano_hand.pth.tar'
-HAND_SAMPLES = ROOT / 'data' / 'Synthetic' / 'hand_samples'
+log = logging.getLogger('main.demo')  # whatever the name of a file that is run as a script
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -55,7 +51,7 @@ def main(argv: list[str] | None = None) -> int:
             setattr(args, name, written_out(getattr(args, name), f'--{name}'))
     configure(args)
     if args.serve:
-        return serve(Results(make_pipeline(args)), args.port)
+        return serve(Results(make_predictor(args)), args.port)
     source = args.input
     box_file = args.bbox_file
     if source is None:
@@ -66,25 +62,27 @@ def main(argv: list[str] | None = None) -> int:
     if box_file:
         boxes_of.table = read_box_file(box_file, args.detector_threshold)
     boxes_of.check(inputs)  # fails sooner than the network
-    pipeline = make_pipeline(args)
+    predictor = make_predictor(args)
     boxes_of.detector = make_detector(args)
     output = Path(args.output or Path(cfg.output_dir) / 'demo')
     if is_video(inputs[0]):
-        return run_video(pipeline, inputs[0], boxes_of, output, args.smooth)
-    return run_images(pipeline, inputs, boxes_of, output)
+        return run_video(predictor, inputs[0], boxes_of, output, args.smooth)
+    return run_images(predictor, inputs, boxes_of, output)
 
 
-def make_pipeline(args: argparse.Namespace) -> Pipeline:
-    """The network, and what the options say of camera and joints."""
+def make_predictor(args: argparse.Namespace) -> Predictor:
+    """The network, and what the options say of camera, joints and files."""
     path: str | Path = HAND_SNAPSHOT if cfg.is_hand else SNAPSHOT
     if args.snapshot or args.test_epoch is not None:
         path = chosen_snapshot(args)
-    predictor = load_predictor(cfg, path, args.stage, args.left)
-    human_model = predictor.human_model
-    placer = Placer(cfg.bbox_3d_size, args.focal, args.princpt, args.root_depth)
-    if args.placement == 'original':
-        placer.root_row = root_row(human_model).cpu().numpy()
-    return Pipeline(predictor, placer, joint_reader(human_model, args.joint_set, cfg.data_dir))
+    predictor = Predictor(path, stage=args.stage, left_hand=args.left, focal=args.focal, princpt=args.princpt,
+                          root_depth=args.root_depth, placement=args.placement, joint_set=args.joint_set,
+                          axes=args.axes, config=cfg)
+    if args.input is None and not args.serve:  # the bundled images
+        predictor.warnings = []
+    for warning in predictor.warnings:
+        log.warning('%s', warning)
+    return predictor
 
 
 def make_detector(args: argparse.Namespace) -> Detector | None:

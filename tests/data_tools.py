@@ -1,6 +1,5 @@
 """Helpers for the tests of the data sets."""
 import shutil
-from types import SimpleNamespace
 
 import cv2
 import numpy as np
@@ -9,6 +8,7 @@ from common.human_model.body_model import HumanModel
 from common.human_model.model_spec import BodyArrays
 from common.human_model.smpl import LAYOUT, SPEC
 from common.utils.joint_set import SMPL
+from common.utils.transforms import Camera
 from main.config import Config
 from tests.golden.make_bodies import SMPL_JOINTS
 
@@ -86,4 +86,4 @@ def rotation(rotvec):
 
 
 def pinhole(focal=200., center=(99.5, 101.5)):
-    return SimpleNamespace(focal=np.float32([focal, focal]), princpt=np.float32(center))
+    return Camera(np.float32([focal, focal]), np.float32(center))

@@ -12,6 +12,8 @@ from common.demo.paths import printable
 from common.demo.pipeline import Pipeline
 from common.errors import UserError
 
+SHOWN = 5  # names or warnings of so many images are printed
+
 
 def run_images(pipeline: Pipeline, paths: list[Path], boxes_of: BoxSource, output: Path) -> int:
     """Write the results of image files, a folder each.
@@ -30,6 +32,7 @@ def run_images(pipeline: Pipeline, paths: list[Path], boxes_of: BoxSource, outpu
     figures = Figures(pipeline.predictor.human_model)
     failed: list[str] = []
     used: list[Path] = []
+    doubtful: list[str] = []
     people = 0
     started = time.perf_counter()
     images = read_images(paths, boxes_of, failed)
@@ -38,13 +41,16 @@ def run_images(pipeline: Pipeline, paths: list[Path], boxes_of: BoxSource, outpu
         for image, predictions in pipeline.predictor.stream(images):
             height, width = image.image.shape[:2]
             try:
-                camera, placed = pipeline.placer(predictions, (height, width))
+                camera, placed = pipeline.placer(predictions, (height, width), image.film_focal)
             except UserError as error:
                 failed.append(f'{image.path.name}: {error}')
                 continue
             source = image.path.resolve()
             name = free_name(output, image.path.stem, source, [folder.name for folder in used])
             record = pipeline.record(str(source), (height, width), camera)
+            doubts = record.doubts(placed)
+            if doubts:
+                doubtful.append(f'{printable(image.path.name)}: {"; ".join(doubts)}')
             with whole_folder(output, name) as folder:
                 write_results(folder, image.image, placed, record)
                 figures.write_image(folder, placed, record)
@@ -55,11 +61,13 @@ def run_images(pipeline: Pipeline, paths: list[Path], boxes_of: BoxSource, outpu
     seconds = time.perf_counter() - started
     if figures.note and 'param' in pipeline.predictor.info.kinds:
         boxes_of.notes.append(figures.note)
-    for note in boxes_of.notes:
+    if len(doubtful) > SHOWN:
+        boxes_of.notes.append(f'warnings about {len(doubtful)} images, each in its result.json; the first:')
+    for note in [*boxes_of.notes, *doubtful[:SHOWN]]:
         print(note)
     if used:
-        shown = ', '.join(printable(folder) for folder in used[:5])
-        more = ' ...' if len(used) > 5 else ''
+        shown = ', '.join(printable(folder) for folder in used[:SHOWN])
+        more = ' ...' if len(used) > SHOWN else ''
         plural = 's' if len(used) > 1 else ''
         print(f'{len(used)} image{plural}, people: {people}, {seconds:.1f} s of which '
               f'{pipeline.predictor.network_time:.1f} s in the network, results: {shown}{more}')

@@ -9,6 +9,7 @@ from common.demo.people.smoothing import METHODS
 from common.errors import UserError
 
 PLACEMENTS = ('fitted', 'original')
+AXES = ('y_up', 'camera')
 JOINT_SETS = ('all', 'smpl', 'h36m', 'coco')
 PORT = 8765
 EXAMPLE = 'python main/demo.py --input photo.jpg --bbox 120 40 210 480'
@@ -59,7 +60,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add('--detector_threshold', type=float, metavar='P',
         help=f'lowest score, 0 to 1, of a person found (default: {THRESHOLD}) or in the box file (all)')
     add('--focal', nargs='+', type=float, metavar='F',
-        help='focal length in pixels: f, or fx fy (default: 1500)')
+        help='focal length in pixels: f, or fx fy (default: by the EXIF of an image, else 1.5 times the longer side)')
     add('--princpt', nargs=2, type=float, metavar=('CX', 'CY'),
         help='principal point in pixels (default: centre)')
     add('--root_depth', nargs='+', type=float, metavar='Z',
@@ -67,6 +68,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add('--placement', choices=PLACEMENTS, default='fitted',
         help='how the parametric mesh gets onto the lixel mesh (default: fitted); '
         'original: by its root joint alone, as in the original demo')
+    add('--axes', choices=AXES, default=AXES[0],
+        help='of the OBJ files: y_up (default), or camera: x right, y down, z forward')
     add('--joint_set', choices=JOINT_SETS, default='all',
         help='joints in the record (default: all of the body model)')
     add('--left', action='store_true', help='left hands, by the network for right hands')

@@ -2,22 +2,25 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 from tqdm import tqdm
 
 from common.demo.inputs.sources import BoxSource, read_frames
 from common.demo.inputs.video import Video
 from common.demo.outputs.figures import Figures, view_of
 from common.demo.outputs.folder import clear_leftovers, free_name, whole_folder
+from common.demo.outputs.record import UNSURE, unsure
 from common.demo.outputs.video_files import FrameArrays, FrameRecord, OverlayVideos
 from common.demo.paths import printable
 from common.demo.people.sequence import Sequence
 from common.demo.people.tracking import Tracker
 from common.demo.pipeline import Pipeline
 from common.errors import UserError
-from common.export.saved import amass_arrays
+from common.export.amass import AXES, amass_arrays
 from common.files.arrays import write_npz
 
-VIDEO_UNITS = {'fps': 'frames per second', 'times': 'seconds from the start of the video, of each frame'}
+VIDEO_UNITS = {'person_<n>.npz': f'poses and trans: {AXES}; see `units` in the file',
+               'fps': 'frames per second', 'times': 'seconds from the start of the video, of each frame'}
 
 
 @dataclass
@@ -106,6 +109,12 @@ def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, s
     first = sequence.predictions(next(iter(rows_by_frame.values())))
     camera, _ = pipeline.placer(first, video.size)
     record = pipeline.record(str(video.path.resolve()), video.size, camera)
+    confidence = float(np.mean([row.prediction.mean_confidence for row in sequence.rows]))
+    doubts = record.doubts([])
+    if record.info.trained_maps and confidence < UNSURE:
+        doubts.append(unsure(confidence, record.info.subject))
+    record.warnings += doubts
+    video.notes += doubts
     more = {'fps': video.fps, 'times': list(video.times.values()), 'smoothing': smoothing,
             'frames_without_people': counts.empty, 'units': record.header()['units'] | VIDEO_UNITS}
     with FrameRecord(folder / 'result.json', record.header() | more) as frames, FrameArrays(folder) as arrays, \
@@ -113,7 +122,7 @@ def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, s
         for frame, image in tqdm(video, total=video.frames, unit='image', desc='drawing', delay=0.5):
             rows = rows_by_frame.get(frame, [])
             numbers = [sequence.rows[row].person for row in rows]
-            _, people = pipeline.placer(sequence.predictions(rows), video.size, camera)
+            _, people = pipeline.placer(sequence.predictions(rows), video.size, camera=camera)
             entries = []
             for number, person in zip(numbers, people, strict=True):
                 entries.append(record.entry(number, person))

@@ -6,10 +6,10 @@ needs). The ending is historical: the file is not a tar archive, PyTorch reads i
 """
 import os
 import re
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -87,7 +87,8 @@ def _fault(content: dict[str, Any]) -> str | None:
     for name, value in content['network'].items():
         if not isinstance(name, str) or not isinstance(value, torch.Tensor):
             return f"its 'network' has the entry {str(name)[:60]}, which is not a tensor"
-    if not isinstance(content['epoch'], Real) or not -1 <= float(content['epoch']) < LARGEST_EPOCH:
+    epoch = content['epoch']
+    if not isinstance(epoch, int | float | np.integer | np.floating) or not -1 <= epoch < LARGEST_EPOCH:
         return "its 'epoch' is not a valid epoch"
     for part in ('optimizer', 'state'):
         if not isinstance(content.get(part, {}), dict):

@@ -182,7 +182,8 @@ class TrainLoop:
                 monitor.step_done(step, lr, losses)
                 if self.is_due(progress.step):
                     monitor.flush()  # a loss that is not finite ends the run, and gets into no snapshot
-                    self.save(False)
+                    if not self.zero_losses.all_zero:
+                        self.save(False)
             monitor.flush()
         if progress.step == steps:
             progress.epoch += 1

@@ -24,6 +24,7 @@ class MetricsFile:
     def __init__(self, folder: Path, enabled: bool = True, tensorboard: bool = False) -> None:
         self.path = folder / 'metrics.jsonl'
         self.enabled = enabled
+        self.set_aside = False
         self.file: Appender | None = None
         self.board: Any = None
         if enabled and tensorboard:
@@ -32,23 +33,24 @@ class MetricsFile:
             self.board = SummaryWriter(folder)
 
     def new_run(self) -> None:
-        """The rows that follow are of another run: rename those of an earlier one to metrics.<n>.jsonl."""
-        if not self.enabled or not self.path.exists():
-            return
-        for number in itertools.count(1):
-            free = self.path.with_name(f'metrics.{number}.jsonl')
-            if not free.exists():
-                self.path.rename(free)
-                return
+        """The rows that follow are of another run: the first of them renames those of an earlier one."""
+        self.set_aside = True
 
     def row(self, values: dict[str, float]) -> None:
         """Add a row {name: number}, which must hold `epoch`, `step` and `global_step`."""
         if not self.enabled:
             return
         if self.file is None:
+            if self.set_aside and self.path.exists():
+                self.path.rename(self._free_name())
             self.file = Appender(self.path)
         self.file.write(json.dumps(values) + '\n')
         if self.board:
             for name, value in values.items():
                 if name not in COUNTERS:
                     self.board.add_scalar(name, value, values['global_step'])
+
+    def _free_name(self) -> Path:
+        """metrics.<n>.jsonl, the first that is not there."""
+        names = (self.path.with_name(f'metrics.{number}.jsonl') for number in itertools.count(1))
+        return next(path for path in names if not path.exists())

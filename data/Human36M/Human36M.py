@@ -51,13 +51,13 @@ class Human36M(MeshDataset):
                 continue
             if number not in cameras:
                 cameras[number] = read_camera(camera_file.part(str(number), 'camera'))
-            R, t, lens = cameras[number]
+            R, t, camera = cameras[number]
             action = joints.part(str(image['action_idx']), 'action')
             subaction = action.part(str(image['subaction_idx']), 'sub-action')
             world_joints = subaction.array(str(image['frame_idx']), (17, 3), kind='frame')
             joint_cam = world2cam(world_joints / 1000, R, t)
             size = image.image_size()
-            bbox, depth = self.boxes.get(image['id'], annotation.box(), size, lens,
+            bbox, depth = self.boxes.get(image['id'], annotation.box(), size, camera,
                                          float(joint_cam[HUMAN36M.root_idx, 2]), annotation.place)
             if bbox is None:
                 continue
@@ -66,14 +66,16 @@ class Human36M(MeshDataset):
             if param is not None:
                 fit = replace(param.fit(24), R=R, t=t)
             yield Sample(
-                f'{self.folder}/images/{image.image_file()}', size, bbox, lens,
-                cam2pixel(joint_cam, lens.focal, lens.princpt)[:, :2], joint_cam, fit=fit, root_depth=depth,
+                f'{self.folder}/images/{image.image_file()}', size, bbox, camera,
+                cam2pixel(joint_cam, camera.focal, camera.princpt)[:, :2], joint_cam, fit=fit, root_depth=depth,
                 ann_id=annotation['id'], extra={'image_id': image['id']})
 
 
 def read_camera(record: Record) -> tuple[np.ndarray, np.ndarray, Camera]:
-    """World-to-camera rotation (3, 3) and translation (3,) metres, and the lens."""
-    return record.array('R', (3, 3)), record.array('t', (3,)) / 1000, record.camera('f', 'c')
+    """World-to-camera rotation (3, 3) and translation (3,) metres, and the camera, which has them too."""
+    R = record.array('R', (3, 3))
+    t = record.array('t', (3,)) / 1000
+    return R, t, replace(record.camera('f', 'c'), R=R, t=t)
 
 
 def find_fit(fits: Record | None, image: Record) -> Record | None:

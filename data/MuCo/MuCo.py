@@ -21,6 +21,8 @@ class MuCo(MeshDataset):
         for image, person in records.pairs():
             joint_cam = person.array('keypoints_cam', (21, 3)) / 1000
             depth = joint_cam[MUCO.root_idx, 2]
+            if not depth > 0:  # damaged, and NaN is no nearer than anything
+                depth = np.inf
             # people farther away are hidden in part by the nearest one
             if image['id'] not in nearest or depth < nearest[image['id']][0]:
                 nearest[image['id']] = (depth, image, person, joint_cam)

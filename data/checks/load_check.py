@@ -1,15 +1,15 @@
 """Checks while a data set is loaded: what makes no sense is masked or skipped, counted, and reported once."""
 import logging
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-import numpy as np
-
 from common.errors import UserError
+from common.files.listing import KnownFiles
 from common.utils.preprocessing import crop_affine, looks_like_corners
-from data.checks.limits import LARGEST_DEPTH, camera_fault, fit_fault
+from data.checks.joints import mask_joints
+from data.checks.limits import LARGEST_DEPTH, box_fault, camera_fault, fit_fault
+from data.checks.truth import ALL, NOTHING, Truth, truth_of
 from data.checks.units import odd_unit, wrong_shape
 from data.joint_set import JointSet
 from data.placed_fit import PlacedFit, is_plausible, place_fit
@@ -56,8 +56,9 @@ class LoadCheck:
         self.fits = 0
         self.rejected = 0
         self.left: Counter[str] = Counter()  # rule of the 2-D fit check -> fits that it leaves
-        self.listed: dict[str, set[str]] = {}  # folder -> names of the files in it
+        self.files = KnownFiles()
         self.late: set[int] = set()  # samples whose meshes turned out implausible in the training
+        self.truth: Truth | None = None  # what any of them has to learn from; None: not looked at
 
     def masked_later(self, index: int, where: str) -> None:
         """Count a mesh of impossible size or place beyond the first CHECKED; warns at the 1st, 10th, 100th, ..."""
@@ -77,6 +78,12 @@ class LoadCheck:
             self.seen += 1
             self.bad += 1
 
+    def skip_sample(self, why: str, where: str, suspicious: bool = False) -> None:
+        """The same for a whole sample: the report of a test says so, too."""
+        reason = f'{why}, sample skipped'
+        self.skip_reasons[reason] = None
+        self.skip(reason, where, suspicious)
+
     def filter(self, samples: Iterable[Sample]) -> Iterator[Sample]:
         """Yield the samples that can be used, their bad parts masked; a report at the end.
 
@@ -93,42 +100,54 @@ class LoadCheck:
                                 f'and see python tool/check_assets.py {self.name}')
             reason_to_skip = self._reason_to_skip(sample)
             if reason_to_skip:
-                self.skip_reasons[reason_to_skip] = None
-            problem = reason_to_skip or self._mask(sample)
-            if problem:
-                self.skip(problem, where, suspicious=True)
-            elif self.seen < CHECKED:
-                self.seen += 1
+                self.skip_sample(reason_to_skip, where, suspicious=True)
+            else:
+                self._look_at(sample, where)
             if self.seen == CHECKED:
                 self._stop_if_too_many()
             if not reason_to_skip:
                 yield sample
-        self.listed = {}
+        self.files = KnownFiles()  # the lists may be long
         self._stop_if_too_many()
         self._stop_if_images_are_missing(total)
         self._report()
 
+    def _look_at(self, sample: Sample, where: str) -> None:
+        """Mask what is wrong in a sample, and note what is left to learn from."""
+        rejected = self.rejected
+        problem = self._mask(sample)
+        if problem:
+            self.skip(problem, where, suspicious=True)
+        elif self.seen < CHECKED:
+            self.seen += 1
+        if self.rules is not None and self.truth != ALL:
+            truth = truth_of(sample, self.joint_set, self.rules.body('neutral').joint_set, self.rules.has_3d)
+            if self.rejected > rejected:
+                truth &= ~Truth.FIT
+            self.truth = truth | (self.truth or NOTHING)
+
     def _reason_to_skip(self, sample: Sample) -> str | None:
         """Why a sample cannot be used at all, or None."""
         height, width = sample.img_shape
-        x, y, w, h = sample.bbox
-        if not (np.isfinite(sample.bbox).all() and w > 0 and h > 0 and -w < x < width and -h < y < height):
-            return 'box off the image, sample skipped'
+        fault = box_fault(sample.bbox, sample.img_shape)
+        if fault:
+            return fault
         if looks_like_corners(sample.bbox, width, height):
             self.skip('centre of the box off the image: are the boxes two corners, not x, y, width, height?',
                       sample.img_path)
         if self.rules is None and sample.camera is None:
-            return 'no camera to test with, sample skipped'
-        fault = sample.camera and camera_fault(sample.camera, sample.img_shape)
+            return 'no camera to test with'
+        if sample.camera is not None:
+            fault = camera_fault(sample.camera, sample.img_shape)
         if fault:
-            return f'{fault}, sample skipped'
+            return fault
         if sample.root_depth is not None and not 0 < sample.root_depth <= LARGEST_DEPTH:
-            return 'root depth not above 0, sample skipped'
+            return 'root depth not above 0'
         if self.needs_fit and sample.fit is not None:
             fault = self._fit_fault(sample, sample.fit)
             if fault:
-                return f'{fault}, sample skipped'
-        if self.missing_image and not self._exists(sample.img_path):
+                return fault
+        if self.missing_image and not self.files.exists(sample.img_path):
             if self.missing_image == 'error':
                 raise UserError(f'{self.name}: the image {sample.img_path} is missing (missing_image=skip: train '
                                 f'without it)')
@@ -137,46 +156,10 @@ class LoadCheck:
 
     def _mask(self, sample: Sample) -> str | None:
         """Take out the parts that cannot be; returns what is wrong with them, or looks like another unit, or None."""
-        problem = self._mask_joints(sample) or self._mask_fit(sample)
+        problem = mask_joints(sample, self.joint_set) or self._mask_fit(sample)
         if problem is None and self.bbox_3d_size is not None:
             problem = odd_unit(sample, self.bbox_3d_size)
         return problem
-
-    def _exists(self, path: str) -> bool:
-        """Whether a file is there. Each folder is listed once: to ask for every file would take minutes."""
-        folder, name = os.path.split(path)
-        if folder not in self.listed:
-            self.listed[folder] = set()
-            if os.path.isdir(folder):
-                self.listed[folder].update(os.listdir(folder))
-        if name in self.listed[folder]:
-            return True
-        # the second look is for file systems to which names are the same that differ in case or accents
-        return bool(self.listed[folder]) and os.path.exists(path)
-
-    def _mask_joints(self, sample: Sample) -> str | None:
-        """Take out joints that cannot be; returns what was wrong, or None."""
-        present = [array for array in (sample.joint_img, sample.joint_cam) if array is not None]
-        if not present:
-            return None
-        finite: np.ndarray = np.all([(np.abs(array) <= LARGEST_DEPTH).all(1) for array in present], axis=0)
-        valid = finite
-        if sample.joint_valid is not None:
-            valid = finite & (np.ravel(sample.joint_valid) > 0)
-        if sample.joint_cam is not None and (sample.joint_cam[valid, 2] <= 0).any():
-            sample.joint_img = None
-            sample.joint_cam = None
-            sample.joint_valid = None
-            return 'joints behind the camera, masked'
-        if not finite.all():
-            sample.joint_valid = valid.astype(np.float32)[:, None]
-            for joints in present:
-                joints[~finite] = 0
-        if self.joint_set is not None and not valid[self.joint_set.root_idx]:
-            sample.joint_cam = None  # its depths are relative to the root
-        if finite.all():
-            return None
-        return 'joints not finite, masked'
 
     def _mask_fit(self, sample: Sample) -> str | None:
         """Take out a fit that cannot be; returns what was wrong, or None."""

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from common import base
-from main import train
+from main import hints, train
 from main.config import Config
 from main.model import Model
 from tests.common.train.train_with_fixed_batchnorm import keep_eval
@@ -142,12 +142,22 @@ def test_how_to_go_on_on_several_machines(monkeypatch):
     words = ['main/train.py', '--gpu', '0-3', '--snapshot', 'a b.pth.tar', 'lr=1e-3']
     monkeypatch.setenv('LOCAL_WORLD_SIZE', '4')
     monkeypatch.setenv('GROUP_WORLD_SIZE', '1')
-    assert train.resume_hint(words, 'a b.pth.tar') == ('Resume with: torchrun --nproc_per_node 4 main/train.py '
+    assert hints.resume_hint(words, 'a b.pth.tar') == ('Resume with: torchrun --nproc_per_node 4 main/train.py '
                                                        '--gpu 0-3 lr=1e-3 --continue')
     monkeypatch.setenv('GROUP_WORLD_SIZE', '2')
-    assert train.resume_hint(words, 'a b.pth.tar') == (
+    assert hints.resume_hint(words, 'a b.pth.tar') == (
         'Resume, on every machine with the options that torchrun had there: torchrun ... main/train.py --gpu 0-3 '
         'lr=1e-3 --continue')
+
+
+def test_what_comes_after_a_stage():
+    words = ['main/train.py', '--gpu', 'cpu', '--stage', 'lixel', '--continue', 'lr=1e-3', 'end_epoch=2']
+    assert hints.next_hint(words, None, 'lixel', 1).splitlines() == [
+        'The lixel stage is finished. Test it with: python main/test.py --test_epoch 1 --gpu cpu lr=1e-3 end_epoch=2',
+        'Train the parameters with: python main/train.py --stage param --continue --gpu cpu lr=1e-3']
+    words = ['main/train.py', '--stage=param', '--snapshot', 'a.pth.tar']
+    assert hints.next_hint(words, 'a.pth.tar', 'param', 17) == (
+        'The param stage is finished. Test it with: python main/test.py --test_epoch 17')
 
 
 def test_nothing_of_ours_warns(tmp_path):

@@ -21,6 +21,7 @@ class InputImage:
     image: np.ndarray  # (H, W, 3) uint8 RGB
     boxes: list[np.ndarray]  # (4,) xywh each, pixels, checked
     number: int = 0  # place in the folder, or frame in the video
+    film_focal: float | None = None  # of an image, see `Photo`
 
 
 @dataclass
@@ -121,8 +122,8 @@ def read_images(paths: list[Path], boxes_of: BoxSource, failed: list[str]) -> It
     """
     for number, path in enumerate(paths):
         try:
-            image = read_image(path)
-            boxes = boxes_of(path, number, image)
+            photo = read_image(path)
+            boxes = boxes_of(path, number, photo.image)
             if not boxes:
                 raise UserError(f'{path.name}: no person in it, by the boxes given or found')
         except UserError as error:
@@ -133,7 +134,7 @@ def read_images(paths: list[Path], boxes_of: BoxSource, failed: list[str]) -> It
         frames = frame_count(path)
         if frames > 1:
             boxes_of.note(path, f'only the first of its {frames} images is used')
-        yield InputImage(path, image, boxes, number)
+        yield InputImage(path, photo.image, boxes, number, photo.film_focal)
 
 
 def read_frames(video: Video, boxes_of: BoxSource) -> Iterator[InputImage]:

@@ -56,7 +56,8 @@ class Results:
         if focal is not None:
             placer = dataclasses.replace(placer, focal=[focal])
         with self.running:  # decoding too: it can take much memory
-            image = decode_image(data, name)
+            photo = decode_image(data, name)
+            image = photo.image
             height, width = image.shape[:2]
             if height * width > MAX_PIXELS:
                 raise UserError(f'{width} x {height} pixels are too many: {MAX_PIXELS // 10**6} million '
@@ -64,7 +65,7 @@ class Results:
             checked = [check_box(box, width, height, 'xywh', f'box {number}')
                        for number, box in enumerate(boxes, 1)]
             predictions = self.pipeline.predictor.predict(image, checked)
-        camera, people = placer(predictions, (height, width))
+        camera, people = placer(predictions, (height, width), photo.film_focal)
         return self._keep(image, people, self.pipeline.record(name, (height, width), camera))
 
     def _keep(self, image: np.ndarray, people: list[Person], record: Record) -> dict[str, Any]:
@@ -79,7 +80,7 @@ class Results:
             for number, person in enumerate(people):
                 mesh = person.meshes[kind]
                 files[f'mesh_{kind}_{number}.bin'] = np.ascontiguousarray(mesh, '<f4').tobytes()
-                files[f'mesh_{kind}_{number}.obj'] = functools.partial(obj_text, mesh, record.faces)
+                files[f'mesh_{kind}_{number}.obj'] = functools.partial(obj_text, mesh, record.faces, record.axes)
         key = secrets.token_urlsafe(12)
         with self.changing:
             self.kept[key] = files

@@ -86,7 +86,7 @@ def test_negative_numbers_in_any_form():
     ('--bbox -1e3 0 5 5', 'photo.jpg: --bbox: -1e3 0 5 5 lies outside the image of 180 x 240 pixels'),
     ('--bbox -inf 0 5 5', 'photo.jpg: --bbox: a box is four numbers in pixels, x y w h, not -inf 0 5 5'),
     ('--bbox full --princpt -1e7 5', '--princpt must be two finite numbers of pixels, at most 1000000'),
-    ('--bbox full --focal -1e3', '--focal must be a positive number of pixels, from 1 to 1000000 (1500 if not given)')])
+    ('--bbox full --focal -1e3', '--focal must be a positive number of pixels, from 1 to 1000000')])
 def test_negative_numbers_are_values(photo, option, told):
     assert complaint('--input', photo, *option.split()) == told
 

@@ -68,7 +68,7 @@ def test_image_to_files(ask):
     assert cv2.imdecode(np.frombuffer(files['rendered_mesh_lixel.jpg'], np.uint8), 1).shape == (120, 90, 3)
     vertices = np.frombuffer(files['mesh_lixel_1.bin'], '<f4').reshape(-1, 3)
     obj = [line.split()[1:] for line in files['mesh_lixel_1.obj'].decode().splitlines() if line.startswith('v ')]
-    np.testing.assert_allclose(np.array(obj, float), vertices, atol=1e-6)
+    np.testing.assert_allclose(np.array(obj, float) * [1, -1, -1], vertices, atol=1e-6)
     assert np.frombuffer(files['faces.bin'], '<u4').max() == len(vertices) - 1
     assert json.loads(files['result.json']) == answer['record']
 
