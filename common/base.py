@@ -12,7 +12,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from common.devices import processes
-from common.devices.gpus import devices
+from common.devices.gpus import devices, tune
 from common.devices.wrap import autocast_dtype, check_settings, wrap
 from common.errors import UserError
 from common.files.lock import FolderLock
@@ -49,11 +49,12 @@ class Base:
 
     Args:
         config: Config; a copy of it is used. log_name: of the text file. alone: lock the output folder.
+        precision: of matrix products on GPUs, see tune().
     Raises:
         UserError: settings that exclude each other, a folder that cannot be written or is in use.
     """
 
-    def __init__(self, config: Config, log_name: str, alone: bool = False) -> None:
+    def __init__(self, config: Config, log_name: str, alone: bool = False, precision: str = 'high') -> None:
         config.check()
         self.cfg = copy.deepcopy(config)
         self.devices = devices()
@@ -68,9 +69,7 @@ class Base:
             open_log(self.output / 'log', log_name)
         else:
             start_console(logging.WARNING)  # what happens in all processes is reported by the first
-        if self.device.type == 'cuda':
-            torch.backends.cudnn.benchmark = True
-            torch.set_float32_matmul_precision('high')
+        tune(precision)
 
     def loader(self, dataset: Any, batches: Any) -> DataLoader:
         """A DataLoader with this process's share of the machine's loader processes."""
@@ -222,7 +221,7 @@ class Tester(Base):
         content = checkpoint.read(snapshot)
         config = copy.deepcopy(config)
         snapshot_meta.adopt(snapshot_meta.describe(content, snapshot), config, snapshot, stage)
-        super().__init__(config, 'test_logs')
+        super().__init__(config, 'test_logs', precision='highest')  # the metrics do not depend on TF32
         snapshot_meta.warn_of_unfinished(content, snapshot)
         self.snapshot = Path(snapshot)
         self.epoch = content['epoch']
