@@ -75,7 +75,7 @@ class Base:
     def loader(self, dataset: Any, batches: Any) -> DataLoader:
         """A DataLoader with this process's share of the machine's loader processes."""
         workers = -(-self.cfg.num_thread // processes.local_size())
-        return make_loader(dataset, batches, workers, self.device.type == 'cuda')
+        return make_loader(EpochView(dataset), batches, workers, self.device.type == 'cuda')
 
     def body_model(self) -> HumanModel:
         """The body model of the configuration. UserError: its file is missing."""
@@ -169,7 +169,7 @@ class Trainer(Base):
         """Train to the end of the stage; False: ended early. See TrainLoop.run, also for the errors."""
         if self.progress.epoch >= self.schedule.end_epoch:
             log.info('nothing to do: the %s stage ends at epoch %d', self.cfg.stage, self.schedule.end_epoch)
-        loader = self.loader(EpochView(self.dataset), self.batches)  # local: its processes end here
+        loader = self.loader(self.dataset, self.batches)  # local: its processes end here
         try:
             with StopRequest() as stop:
                 return self.loop.run(loader, stop)
@@ -226,9 +226,9 @@ class Tester(Base):
         """Returns {metric: mean over the test set}; also printed and written to output/result/<testset>.json."""
         size = self.cfg.test_batch_size * len(self.devices)
         batches = shard(len(self.dataset), size, processes.rank(), processes.world_size())
-        reader = Reader(self.loader(self.dataset, batches))
-        bar = tqdm(reader, total=len(batches), desc=self.cfg.testset, unit='batch', dynamic_ncols=True,
-                   disable=None if processes.is_main() else True)
+        keys = [[(0, index) for index in indices] for indices in batches]  # a test has one epoch
+        bar = tqdm(Reader(self.loader(self.dataset, keys)), total=len(batches), desc=self.cfg.testset, unit='batch',
+                   dynamic_ncols=True, disable=None if processes.is_main() else True)
         rows = []
         for indices, batch in zip(batches, bar, strict=True):
             outs = self.net(*to_device(batch, self.device), 'test')

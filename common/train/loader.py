@@ -16,7 +16,10 @@ GRACE = 20  # seconds a loader process lives on after SIGTERM
 
 
 class EpochView(Dataset):
-    """A data set indexed by (epoch, index), so that worker processes kept alive know which epoch they serve."""
+    """A data set indexed by (epoch, index), so that worker processes kept alive know which epoch they serve.
+
+    Its samples are in compact form, with bytes for pixels: see MeshDataset.compact.
+    """
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
@@ -30,7 +33,7 @@ class EpochView(Dataset):
         if epoch != self.epoch:
             self.dataset.set_epoch(epoch)
             self.epoch = epoch
-        return self.dataset[index]
+        return self.dataset.compact(index)
 
 
 class TrainBatches:
