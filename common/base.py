@@ -74,7 +74,7 @@ class Base:
     def loader(self, dataset: Any, batches: Any) -> DataLoader:
         """A DataLoader with this process's share of the machine's loader processes."""
         workers = -(-self.cfg.num_thread // processes.local_size())
-        return make_loader(dataset, batches, workers, self.device.type == 'cuda')
+        return make_loader(EpochView(dataset), batches, workers, self.device.type == 'cuda')
 
     def run_test(self, model: Model, dataset: Any) -> dict[str, Any] | None:
         """Test a model, which is changed for inference, on a data set; see common.train.test_loop.run_test."""
@@ -180,7 +180,7 @@ class Trainer(Base):
         """Train to the end of the stage; False: ended early. See TrainLoop.run, also for the errors."""
         if self.progress.epoch >= self.schedule.end_epoch:
             log.info('nothing to do: the %s stage ends at epoch %d', self.cfg.stage, self.schedule.end_epoch)
-        loader = self.loader(EpochView(self.dataset), self.batches)  # local: its processes end here
+        loader = self.loader(self.dataset, self.batches)  # local: its processes end here
         try:
             with StopRequest() as stop:
                 return self.loop.run(loader, stop)

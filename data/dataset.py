@@ -3,12 +3,25 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from torch.utils.data import Dataset
+
+from common.utils.preprocessing import float_image
+
+Arrays = dict[str, np.ndarray]
+Item = tuple[Arrays, Arrays, Arrays]  # inputs, targets, meta_info
 
 
 def sample_rng(seed: int, epoch: int, index: int) -> np.random.Generator:
     """The random numbers of one sample: a function of these three alone, whatever the number of workers."""
     return np.random.default_rng([seed, epoch, index])
+
+
+def with_float_image(item: Item) -> Item:
+    """A compact item, with its patch of bytes made into the image that the network sees."""
+    inputs, targets, meta_info = item
+    img = float_image({name: torch.from_numpy(value) for name, value in inputs.items()})
+    return {'img': img.contiguous().numpy()}, targets, meta_info
 
 
 class MultipleDatasets(Dataset):
@@ -57,6 +70,12 @@ class MultipleDatasets(Dataset):
         """One sample, with its random choices taken from `rng`."""
         db, position = self.locate(index, rng)
         return db.get(position, rng)
+
+    def compact(self, index: int, rng: np.random.Generator | None = None) -> Item:
+        """One sample as it is sent to the device: see MeshDataset.compact."""
+        rng = rng or sample_rng(self.seed, self.epoch, index)
+        db, position = self.locate(index, rng)
+        return db.compact(position, rng)
 
     def __getitem__(self, index: int) -> Any:
         return self.get(index, sample_rng(self.seed, self.epoch, index))

@@ -11,13 +11,14 @@ from torch.utils.data import Dataset
 from common.errors import UserError
 from common.files.images import check_size, read_image
 from common.human_model import get_human_model
-from common.utils.preprocessing import AugParams, crop_image
+from common.utils.preprocessing import AugParams, color_scale, crop_image
 from data.boxes import Boxes, BoxRules, rootnet_place
 from data.checks.load_check import LoadCheck
 from data.checks.parsing import Exclusion
+from data.checks.replaced import Replaced
 from data.checks.tally import MISSING
 from data.codec import LixelCodec
-from data.dataset import sample_rng
+from data.dataset import Item, sample_rng, with_float_image
 from data.evaluation import report
 from data.evaluation.evaluator import Errors, EvalBatch, Evaluator, JointTruth, MeshTruth
 from data.evaluation.mesh_errors import EvalJoints
@@ -27,11 +28,9 @@ from data.opening import open_samples
 from data.placed_fit import place_fit
 from data.sample import Sample
 from data.settings import Settings
-from data.target import Arrays, TargetRules, build_targets
+from data.target import TargetRules, build_targets
 
 log = logging.getLogger(__name__)
-MAX_REPLACED = 20  # different unusable samples that one process replaces before a training stops
-Item = tuple[Arrays, Arrays, Arrays]  # inputs, targets, meta_info
 
 
 class MeshDataset(Dataset):
@@ -83,7 +82,7 @@ class MeshDataset(Dataset):
             raise UserError(f'{self.name} has no split "{split}": it has {", ".join(self.splits)}')
         self.training = split == 'train'
         self.epoch = 0
-        self.replaced: set[int] = set()  # indices of unusable samples
+        self.replaced = Replaced(self.name, self.training and cfg.missing_image != 'error')
         self.protocol = f'{self.name} {split}'
         self.folder = Path(cfg.data_dir) / self.name
         self.human_model = get_human_model(cfg.human_model, cfg.human_model_dir)
@@ -142,15 +141,23 @@ class MeshDataset(Dataset):
         Raises:
             UserError: A sample of a test cannot be used, or too many of a training.
         """
+        return with_float_image(self.compact(index, rng))
+
+    def compact(self, index: int, rng: np.random.Generator | None = None) -> Item:
+        """`get` (without an rng `self[index]`) in the form that is sent to the device, which makes the float image.
+
+        The inputs are `img` (height, width, 3) uint8 and `color_scale` (3,): see `float_image`.
+        """
+        rng = rng or sample_rng(self.cfg.seed, self.epoch, index)
         strength = (self.cfg.aug_scale, self.cfg.aug_rotation, self.cfg.aug_color)
         while True:
             aug = None
             if self.training:
                 aug = AugParams.random(rng, self.allow_flip, strength)
             try:
-                return self.get_item(index, aug)
+                return self.compact_item(index, aug)
             except (OSError, ValueError) as error:
-                self._count_unusable(index, error)
+                self.replaced.note(index, error, self.check.counts[MISSING], len(self))
                 index = int(rng.integers(len(self)))
 
     def get_item(self, index: int, aug: AugParams | None) -> Item:
@@ -159,13 +166,17 @@ class MeshDataset(Dataset):
         Raises:
             OSError, ValueError: Its image or its targets cannot be used; the message names the sample.
         """
+        return with_float_image(self.compact_item(index, aug))
+
+    def compact_item(self, index: int, aug: AugParams | None) -> Item:
+        """The item of `get_item` as it is sent to the device: see `compact`."""
         sample = self.samples[index]
         aug = aug or AugParams()
         if aug.flip and not self.allow_flip:
             aug = AugParams(aug.scale, aug.rot, aug.color)
         image = self.load_image(sample)
         check_size(image, sample.img_shape, sample.img_path)
-        img, img2bb_trans, bb2img_trans = crop_image(image, sample.bbox, aug, self.cfg.input_img_shape)
+        patch, img2bb_trans, bb2img_trans = crop_image(image, sample.bbox, aug, self.cfg.input_img_shape)
         if self.training:
             targets, meta_info = build_targets(sample, aug, img2bb_trans, self.rules)
             if sample.fit is not None and not targets['fit_mesh_img'].any():
@@ -177,18 +188,7 @@ class MeshDataset(Dataset):
                 targets['fit_mesh_coord_cam'] = place_fit(sample, self.body, aug.flip).vertices
         if not all(np.isfinite(value).all() for value in targets.values()):
             raise ValueError(f'{self.name}: the targets of {sample.img_path}, id {sample.ann_id} are not finite')
-        return {'img': img}, targets, meta_info
-
-    def _count_unusable(self, index: int, error: Exception) -> None:
-        known = index in self.replaced  # from an earlier epoch
-        self.replaced.add(index)
-        count = len(self.replaced)
-        # the images that were reported as missing at the start, and allowed, are no reason to stop
-        allowed = MAX_REPLACED + self.check.counts[MISSING]
-        if not self.training or self.cfg.missing_image == 'error' or count > allowed or count == len(self):
-            raise UserError(f'{self.name}: {count} samples could not be used, the last of them: {error}') from error
-        if not known:
-            log.warning('%s: sample %d cannot be used and is replaced: %s', self.name, index, error)
+        return {'img': patch, 'color_scale': color_scale(aug)}, targets, meta_info
 
     @functools.cached_property
     def eval_joints(self) -> EvalJoints:

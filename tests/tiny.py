@@ -41,6 +41,9 @@ class RandomDataset:
         rng = np.random.default_rng([self.epoch, index])
         return self.get(index, rng)
 
+    def compact(self, index):
+        return self[index]
+
     def get(self, index, rng):
         joints, vertices = self.model.joint_num, self.model.vertex_num
 

@@ -21,13 +21,14 @@ def run_test(net: nn.Module, dataset: Any, make_loader: Callable[[Any, list], Da
     Args:
         net: wrapped for inference, on the device.
         dataset: a MeshDataset of a test or validation split.
-        make_loader: a loader for (dataset, batches of indices).
+        make_loader: a loader for (dataset, batches of (epoch, index)).
         batch_size: samples of this process in one batch.
     Returns:
         The data set's summary, logged (MeshDataset.print_eval_result); None in all processes but the first.
     """
     batches = shard(len(dataset), batch_size, processes.rank(), processes.world_size())
-    reader = Reader(make_loader(dataset, batches))
+    keys = [[(0, index) for index in indices] for indices in batches]  # a test has one epoch
+    reader = Reader(make_loader(dataset, keys))
     hidden = None if processes.is_main() else True  # None: shown on a terminal only
     bar = tqdm(reader, total=len(batches), desc=type(dataset).__name__, unit='batch', dynamic_ncols=True,
                disable=hidden)
