@@ -5,7 +5,6 @@ import re
 from common.demo.inputs.boxes import FORMATS, FULL
 from common.demo.inputs.detector import DETECTORS, THRESHOLD
 from common.demo.inputs.video import is_video
-from common.demo.people.smoothing import METHODS
 from common.errors import UserError
 
 PLACEMENTS = ('fitted', 'original')
@@ -70,7 +69,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add('--joint_set', choices=JOINT_SETS, default='all',
         help='joints in the record (default: all of the body model)')
     add('--left', action='store_true', help='left hands, by the network for right hands')
-    add('--smooth', choices=METHODS, help='smooth a video over time')
+    add('--smooth', action='store_true', help='steady the people of a video over time')
     add('--serve', action='store_true', help='a web page on this computer: draw boxes, see meshes')
     add('--port', type=int, help=f'of the web page (default: {PORT}; 0: any free one)')
 

@@ -28,7 +28,7 @@ class Counts:
 
 
 def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
-              smoothing: str | None = None) -> int:
+              smooth: bool = False) -> int:
     """Write the results of a video file, in one folder.
 
     `rendered_mesh_{lixel,param}.mp4`, `result.json` (frame by frame), `result.npz` (one row per person and frame),
@@ -40,7 +40,7 @@ def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
         path: of the video.
         boxes_of: gives the boxes of each frame.
         output: folder of the result folder.
-        smoothing: one of smoothing.METHODS, or None.
+        smooth: over time.
     Returns:
         0, the exit code.
     Raises:
@@ -58,10 +58,10 @@ def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
         boxes_of.check_frames(path, max(counts.frames, video.frames))
         if not sequence.rows:
             raise UserError(f'{path.name}: no person in any frame, by the boxes given or found')
-        if smoothing:
-            sequence.smooth(video.fps, smoothing, pipeline.placer.box_size_m)
+        if smooth:
+            sequence.smooth(video.times)
         sequence.share_shapes()
-        _write(pipeline, folder, video, sequence, smoothing, counts, figures)
+        _write(pipeline, folder, video, sequence, smooth, counts, figures)
         sequence.meshes.close()
     if figures.note and 'param' in pipeline.predictor.info.kinds:
         boxes_of.notes.append(figures.note)
@@ -99,14 +99,14 @@ def _predict(pipeline: Pipeline, video: Video, boxes_of: BoxSource, sequence: Se
     return counts
 
 
-def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, smoothing: str | None,
+def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, smooth: bool,
            counts: Counts, figures: Figures) -> None:
     """Place everybody in the camera of the first person's frame, draw, and write all files."""
     rows_by_frame = sequence.rows_by_frame()
     first = sequence.predictions(next(iter(rows_by_frame.values())))
     camera, _ = pipeline.placer(first, video.size)
     record = pipeline.record(str(video.path.resolve()), video.size, camera)
-    more = {'fps': video.fps, 'times': list(video.times.values()), 'smoothing': smoothing,
+    more = {'fps': video.fps, 'times': list(video.times.values()), 'smoothing': smooth,
             'frames_without_people': counts.empty, 'units': record.header()['units'] | VIDEO_UNITS}
     with FrameRecord(folder / 'result.json', record.header() | more) as frames, FrameArrays(folder) as arrays, \
             OverlayVideos(folder, record, video.fps) as overlays:

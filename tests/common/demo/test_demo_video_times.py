@@ -104,7 +104,7 @@ def test_times_in_the_results(tmp_path: Path, capsys: pytest.CaptureFixture) -> 
     boxes = {str(frame): [5, 4, 20, 40] for frame in range(8) if frame != 4}
     (tmp_path / 'boxes.json').write_text(json.dumps(boxes))
     assert main(['--gpu', 'cpu', '--snapshot', str(snapshot), '--output', str(tmp_path / 'out'), '--input', str(path),
-                 '--bbox_file', str(tmp_path / 'boxes.json'), '--smooth', 'one_euro']) == 0
+                 '--bbox_file', str(tmp_path / 'boxes.json'), '--smooth']) == 0
     said = capsys.readouterr().out
     assert 'clip.webm: its frames are not evenly spaced' in said and 'only' not in said
     folder = tmp_path / 'out' / 'clip'
