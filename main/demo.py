@@ -28,7 +28,7 @@ from common.demo.inputs.video import is_video
 from common.demo.people.body import root_row
 from common.demo.people.placer import Placer
 from common.demo.pipeline import Pipeline
-from common.demo.video_run import run_video
+from common.demo.video_run import Wishes, run_video
 from common.demo.web.results import Results
 from common.demo.web.server import serve
 from common.devices.gpus import devices
@@ -70,8 +70,9 @@ def main(argv: list[str] | None = None) -> int:
     boxes_of.detector = make_detector(args)
     output = Path(args.output or Path(cfg.output_dir) / 'demo')
     if is_video(inputs[0]):
-        return run_video(pipeline, inputs[0], boxes_of, output, args.smooth)
-    return run_images(pipeline, inputs, boxes_of, output)
+        wishes = Wishes(args.smooth, args.side_by_side, args.turntable)
+        return run_video(pipeline, inputs[0], boxes_of, output, wishes)
+    return run_images(pipeline, inputs, boxes_of, output, args.turntable)
 
 
 def make_pipeline(args: argparse.Namespace) -> Pipeline:

@@ -8,12 +8,17 @@ from common.demo.inputs.sources import BoxSource, read_images
 from common.demo.outputs.figures import Figures
 from common.demo.outputs.folder import clear_leftovers, free_name, whole_folder
 from common.demo.outputs.image_files import write_results
+from common.demo.outputs.record import Record
+from common.demo.outputs.turntable import write_turntables
+from common.demo.outputs.video_writer import playable_format
 from common.demo.paths import printable
+from common.demo.people.prediction import Person
 from common.demo.pipeline import Pipeline
 from common.errors import UserError
 
 
-def run_images(pipeline: Pipeline, paths: list[Path], boxes_of: BoxSource, output: Path) -> int:
+def run_images(pipeline: Pipeline, paths: list[Path], boxes_of: BoxSource, output: Path,
+               turntable: bool = False) -> int:
     """Write the results of image files, a folder each.
 
     Args:
@@ -21,11 +26,14 @@ def run_images(pipeline: Pipeline, paths: list[Path], boxes_of: BoxSource, outpu
         paths: of the images.
         boxes_of: gives the boxes of each.
         output: folder of the result folders.
+        turntable: each mesh is turned once round in a video, too.
     Returns:
         0, the exit code.
     Raises:
         UserError: some images cannot be used. It names them; the others have their results.
     """
+    if turntable:
+        playable_format()  # fails sooner than the network
     clear_leftovers(output)
     figures = Figures(pipeline.predictor.human_model)
     failed: list[str] = []
@@ -48,6 +56,8 @@ def run_images(pipeline: Pipeline, paths: list[Path], boxes_of: BoxSource, outpu
             with whole_folder(output, name) as folder:
                 write_results(folder, image.image, placed, record)
                 figures.write_image(folder, placed, record)
+                if turntable:
+                    _write_turntables(folder, placed, record)
             used.append(output / name)
             people += len(placed)
             bar.set_postfix(people=people, refresh=False)  # a refresh would ignore the delay
@@ -69,3 +79,11 @@ def run_images(pipeline: Pipeline, paths: list[Path], boxes_of: BoxSource, outpu
         raise UserError(f'{len(failed)} of {len(paths)} images could not be used: {"; ".join(failed)}')
     return 0
 
+
+def _write_turntables(folder: Path, people: list[Person], record: Record) -> None:
+    """A turntable of each mesh, beside its OBJ file."""
+    for number, person in enumerate(people):
+        place = folder
+        if len(people) > 1:
+            place = folder / f'person_{number}'
+        write_turntables(place, person, number, record)

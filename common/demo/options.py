@@ -12,7 +12,8 @@ JOINT_SETS = ('all', 'smpl', 'h36m', 'coco')
 PORT = 8765
 EXAMPLE = 'python main/demo.py --input photo.jpg --bbox 120 40 210 480'
 BOXES = ('bbox', 'bbox_file', 'detect')  # they say where the people are
-PAGE_GIVES = ('input', 'bbox', 'bbox_format', 'bbox_file', 'detect', 'smooth')
+PAGE_GIVES = ('input', 'bbox', 'bbox_format', 'bbox_file', 'detect', 'smooth', 'side_by_side', 'turntable')
+FOR_VIDEOS = ('smooth', 'side_by_side')
 # option -> those of which one must be there too: without it, the option would do nothing
 NEEDS = {'detector': ('detect',), 'detector_weights': ('detect',), 'detector_threshold': ('detect', 'bbox_file'),
          'port': ('serve',), 'bbox_format': ('bbox', 'bbox_file')}
@@ -70,6 +71,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help='joints in the record (default: all of the body model)')
     add('--left', action='store_true', help='left hands, by the network for right hands')
     add('--smooth', action='store_true', help='steady the people of a video over time')
+    add('--side_by_side', action='store_true', help='the frame beside the overlay in the videos')
+    add('--turntable', action='store_true', help='also a video of each mesh, turned once round')
     add('--serve', action='store_true', help='a web page on this computer: draw boxes, see meshes')
     add('--port', type=int, help=f'of the web page (default: {PORT}; 0: any free one)')
 
@@ -139,5 +142,6 @@ def _check_inputs(args: argparse.Namespace) -> None:
     elif not given:
         raise UserError(f'where are the people in {args.input}? Give boxes, as in: {EXAMPLE} (or --bbox_file FILE, '
                         '--detect, or --bbox full for the whole image)')
-    if args.smooth and not is_video(args.input or ''):
-        raise UserError('--smooth is for videos')
+    if not is_video(args.input or ''):
+        for name in _given(args, *FOR_VIDEOS):
+            raise UserError(f'--{name} is for videos')

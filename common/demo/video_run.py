@@ -8,7 +8,9 @@ from common.demo.inputs.sources import BoxSource, read_frames
 from common.demo.inputs.video import Video
 from common.demo.outputs.figures import Figures, view_of
 from common.demo.outputs.folder import clear_leftovers, free_name, whole_folder
+from common.demo.outputs.turntable import write_turntables
 from common.demo.outputs.video_files import FrameArrays, FrameRecord, OverlayVideos
+from common.demo.outputs.video_writer import playable_format
 from common.demo.paths import printable
 from common.demo.people.sequence import Sequence
 from common.demo.people.tracking import Tracker
@@ -20,6 +22,14 @@ from common.files.arrays import write_npz
 VIDEO_UNITS = {'fps': 'frames per second', 'times': 'seconds from the start of the video, of each frame'}
 
 
+@dataclass(frozen=True)
+class Wishes:
+    """What a user wants of a video besides its numbers."""
+    smooth: bool = False  # over time
+    side_by_side: bool = False  # frame and overlay in one video
+    turntable: bool = False  # videos of each person's mesh, turned once round
+
+
 @dataclass
 class Counts:
     """What was read of a video."""
@@ -28,10 +38,10 @@ class Counts:
 
 
 def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
-              smooth: bool = False) -> int:
+              wishes: Wishes = Wishes()) -> int:
     """Write the results of a video file, in one folder.
 
-    `rendered_mesh_{lixel,param}.mp4`, `result.json` (frame by frame), `result.npz` (one row per person and frame),
+    `rendered_mesh_{lixel,param}` (videos), `result.json` (frame by frame), `result.npz` (one row per person and frame),
     `person_<number>.npz` (AMASS layout) and `.glb` (a figure; both in the param stage). Long videos need no more
     memory than short ones, but for about 3 kB per person and frame.
 
@@ -40,7 +50,7 @@ def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
         path: of the video.
         boxes_of: gives the boxes of each frame.
         output: folder of the result folder.
-        smooth: over time.
+        wishes: what else is wanted.
     Returns:
         0, the exit code.
     Raises:
@@ -49,6 +59,7 @@ def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
     if len(pipeline.placer.root_depth or []) > 1:
         raise UserError('--root_depth takes one number for a video')
     video = Video(path)
+    playable_format()  # fails sooner than the network
     clear_leftovers(output)
     figures = Figures(pipeline.predictor.human_model)
     name = free_name(output, path.stem, path.resolve())
@@ -58,10 +69,10 @@ def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
         boxes_of.check_frames(path, max(counts.frames, video.frames))
         if not sequence.rows:
             raise UserError(f'{path.name}: no person in any frame, by the boxes given or found')
-        if smooth:
+        if wishes.smooth:
             sequence.smooth(video.times)
         sequence.share_shapes()
-        _write(pipeline, folder, video, sequence, smooth, counts, figures)
+        _write(pipeline, folder, video, sequence, wishes, counts, figures)
         sequence.meshes.close()
     if figures.note and 'param' in pipeline.predictor.info.kinds:
         boxes_of.notes.append(figures.note)
@@ -99,17 +110,17 @@ def _predict(pipeline: Pipeline, video: Video, boxes_of: BoxSource, sequence: Se
     return counts
 
 
-def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, smooth: bool,
+def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, wishes: Wishes,
            counts: Counts, figures: Figures) -> None:
     """Place everybody in the camera of the first person's frame, draw, and write all files."""
     rows_by_frame = sequence.rows_by_frame()
     first = sequence.predictions(next(iter(rows_by_frame.values())))
     camera, _ = pipeline.placer(first, video.size)
     record = pipeline.record(str(video.path.resolve()), video.size, camera)
-    more = {'fps': video.fps, 'times': list(video.times.values()), 'smoothing': smooth,
+    more = {'fps': video.fps, 'times': list(video.times.values()), 'smoothing': wishes.smooth,
             'frames_without_people': counts.empty, 'units': record.header()['units'] | VIDEO_UNITS}
     with FrameRecord(folder / 'result.json', record.header() | more) as frames, FrameArrays(folder) as arrays, \
-            OverlayVideos(folder, record, video.fps) as overlays:
+            OverlayVideos(folder, record, video.fps, wishes.side_by_side) as overlays:
         for frame, image in tqdm(video, total=video.frames, unit='image', desc='drawing', delay=0.5):
             rows = rows_by_frame.get(frame, [])
             numbers = [sequence.rows[row].person for row in rows]
@@ -128,3 +139,9 @@ def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, s
                 arrays_of_motion = amass_arrays(motion, pipeline.predictor.human_model, video.fps)
                 write_npz(folder / f'person_{number}.npz', arrays_of_motion)
                 figures.write(folder, number, motion)
+    if wishes.turntable:
+        for number in sequence.people:
+            own_rows = sequence.rows_of(number)
+            in_the_middle = sequence.predictions([int(own_rows[len(own_rows) // 2])])
+            _, people = pipeline.placer(in_the_middle, video.size, camera)
+            write_turntables(folder, people[0], number, record, f'person_{number}_')

@@ -9,7 +9,7 @@ import pytest
 from main.config import ROOT
 from tests.demo_tools import write_snapshot, write_video
 
-SHORT, LONG, BAR = 16, 48, 300  # frames
+SHORT, LONG, BAR = 32, 64, 300  # frames; the encoders keep up to 25
 PROGRAM = """
 import json, sys
 from pathlib import Path

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from common.demo.outputs.video_writer import playable_format
 from common.demo.people.tracking import Tracker, overlaps
 from common.demo.row_file import RowFile
 from common.errors import UserError
@@ -15,6 +16,7 @@ from main.demo import main
 from tests.demo_tools import write_snapshot, write_video
 
 RNG = np.random.default_rng(0)
+VIDEO = playable_format().suffix
 
 
 def test_overlaps():
@@ -62,11 +64,11 @@ def clip(tmp_path_factory):
 
 
 def test_video_files(clip):
-    assert {p.name for p in clip.iterdir()} == {'rendered_mesh_lixel.mp4', 'rendered_mesh_param.mp4', 'result.json',
-                                                'result.npz', 'person_0.npz', 'person_1.npz',
-                                                'person_0.glb', 'person_1.glb'}
+    assert {p.name for p in clip.iterdir()} == {
+        f'rendered_mesh_lixel{VIDEO}', f'rendered_mesh_param{VIDEO}', 'result.json', 'result.npz', 'person_0.npz',
+        'person_1.npz', 'person_0.glb', 'person_1.glb'}
     for kind in ('lixel', 'param'):
-        reader = cv2.VideoCapture(str(clip / f'rendered_mesh_{kind}.mp4'))
+        reader = cv2.VideoCapture(str(clip / f'rendered_mesh_{kind}{VIDEO}'))
         count = 0
         while reader.read()[0]:
             count += 1

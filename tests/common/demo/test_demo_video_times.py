@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from common.demo.inputs.video import Video, is_video
+from common.demo.outputs.video_writer import playable_format
 from common.export.saved import read_people
 from main.demo import main
 from tests.demo_tools import blobs, write_snapshot, write_video, write_webm
@@ -117,5 +118,5 @@ def test_times_in_the_results(tmp_path: Path, capsys: pytest.CaptureFixture) -> 
         np.testing.assert_allclose(data['times'], seconds[there], atol=1e-6)
     person = read_people(folder / 'person_0.npz')[0]
     np.testing.assert_allclose(person.motion.times, seconds[there], atol=1e-6)
-    overlay = cv2.VideoCapture(str(folder / 'rendered_mesh_param.mp4'))
+    overlay = cv2.VideoCapture(str(folder / f'rendered_mesh_param{playable_format().suffix}'))
     assert overlay.get(cv2.CAP_PROP_FPS) == pytest.approx(25) and overlay.get(cv2.CAP_PROP_FRAME_COUNT) == 8
