@@ -70,7 +70,7 @@ def main(argv: list[str] | None = None) -> int:
     boxes_of.detector = make_detector(args)
     output = Path(args.output or Path(cfg.output_dir) / 'demo')
     if is_video(inputs[0]):
-        wishes = Wishes(args.smooth, args.side_by_side, args.turntable)
+        wishes = Wishes(args.smooth, args.side_by_side, args.turntable, args.every_frame)
         return run_video(pipeline, inputs[0], boxes_of, output, wishes)
     return run_images(pipeline, inputs, boxes_of, output, args.turntable)
 

@@ -12,11 +12,12 @@ JOINT_SETS = ('all', 'smpl', 'h36m', 'coco')
 PORT = 8765
 EXAMPLE = 'python main/demo.py --input photo.jpg --bbox 120 40 210 480'
 BOXES = ('bbox', 'bbox_file', 'detect')  # they say where the people are
-PAGE_GIVES = ('input', 'bbox', 'bbox_format', 'bbox_file', 'detect', 'smooth', 'side_by_side', 'turntable')
-FOR_VIDEOS = ('smooth', 'side_by_side')
+PAGE_GIVES = ('input', 'bbox', 'bbox_format', 'bbox_file', 'detect', 'smooth', 'side_by_side', 'turntable',
+              'every_frame')
+FOR_VIDEOS = ('smooth', 'side_by_side', 'every_frame')
 # option -> those of which one must be there too: without it, the option would do nothing
 NEEDS = {'detector': ('detect',), 'detector_weights': ('detect',), 'detector_threshold': ('detect', 'bbox_file'),
-         'port': ('serve',), 'bbox_format': ('bbox', 'bbox_file')}
+         'port': ('serve',), 'bbox_format': ('bbox', 'bbox_file'), 'every_frame': ('bbox',)}
 PATHS = ('input', 'output', 'bbox_file', 'detector_weights')
 DEFAULTS = {'detector': DETECTORS[0], 'port': PORT}
 
@@ -49,6 +50,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add('--output', metavar='DIR', help='where the result folders go (default: output/demo)')
     add('--bbox', nargs='+', action='append', metavar='N',
         help='x y w h in pixels, one person each; or: full')
+    add('--every_frame', action='store_true',
+        help='the boxes of --bbox hold for every frame of a video (default: people are followed from the first)')
     add('--bbox_format', choices=FORMATS, help='xywh (default), or corners: x1 y1 x2 y2')
     add('--bbox_file', metavar='FILE',
         help='JSON: {"photo.jpg": [[x, y, w, h], ...]} (frame numbers for a video), '

@@ -1,5 +1,6 @@
 """From a video to its results: overlay videos, numbers of every frame, and motions for animation tools."""
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tqdm import tqdm
@@ -12,6 +13,8 @@ from common.demo.outputs.turntable import write_turntables
 from common.demo.outputs.video_files import FrameArrays, FrameRecord, OverlayVideos
 from common.demo.outputs.video_writer import playable_format
 from common.demo.paths import printable
+from common.demo.people.following import Follower
+from common.demo.people.prediction import Prediction
 from common.demo.people.sequence import Sequence
 from common.demo.people.tracking import Tracker
 from common.demo.pipeline import Pipeline
@@ -19,7 +22,10 @@ from common.errors import UserError
 from common.export.saved import amass_arrays
 from common.files.arrays import write_npz
 
-VIDEO_UNITS = {'fps': 'frames per second', 'times': 'seconds from the start of the video, of each frame'}
+VIDEO_UNITS = {'frames_lost': 'for each person, the frames in which they could not be followed',
+               'fps': 'frames per second', 'times': 'seconds from the start of the video, of each frame'}
+
+People = dict[int, Prediction]  # the people of a frame by their numbers
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,7 @@ class Wishes:
     smooth: bool = False  # over time
     side_by_side: bool = False  # frame and overlay in one video
     turntable: bool = False  # videos of each person's mesh, turned once round
+    every_frame: bool = False  # the boxes of --bbox hold for all frames; else people are followed from the first
 
 
 @dataclass
@@ -35,6 +42,18 @@ class Counts:
     """What was read of a video."""
     frames: int  # that could be read
     empty: list[int]  # frames without people
+    lost: dict[int, list[int]] = field(default_factory=dict)  # {person: the frames in which they were lost}
+
+    def notes(self) -> list[str]:
+        """A line for each person who was lost."""
+        found = []
+        for number, frames in sorted(self.lost.items()):
+            found.append(f'person {number} was lost in {len(frames)} of {self.frames} frames, the first is '
+                         f'{frames[0]}; they have no mesh there')
+        if found:
+            found.append('to say where people are, give --bbox_file, --detect, or --every_frame if they stay in '
+                         'their boxes')
+        return found
 
 
 def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
@@ -65,7 +84,7 @@ def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
     name = free_name(output, path.stem, path.resolve())
     with whole_folder(output, name) as folder:
         sequence = Sequence(pipeline.predictor.human_model, folder)
-        counts = _predict(pipeline, video, boxes_of, sequence)
+        counts = _predict(pipeline, video, boxes_of, sequence, wishes)
         boxes_of.check_frames(path, max(counts.frames, video.frames))
         if not sequence.rows:
             raise UserError(f'{path.name}: no person in any frame, by the boxes given or found')
@@ -81,7 +100,7 @@ def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
     file_name = printable(path.name)
     if counts.frames < video.frames:
         print(f'{file_name}: only {counts.frames} of the {video.frames} frames that the file states can be read')
-    for note in video.notes:
+    for note in [*video.notes, *counts.notes()]:
         print(f'{file_name}: {note}')
     plural = 's' if counts.frames != 1 else ''
     print(f'{counts.frames} frame{plural}, {len(counts.empty)} of them without people, people: '
@@ -90,24 +109,53 @@ def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
     return 0
 
 
-def _predict(pipeline: Pipeline, video: Video, boxes_of: BoxSource, sequence: Sequence) -> Counts:
+def _predict(pipeline: Pipeline, video: Video, boxes_of: BoxSource, sequence: Sequence, wishes: Wishes) -> Counts:
     """Fill the sequence with everybody in every frame."""
+    counts = Counts(0, [])
+    if boxes_of.fixed is not None and not wishes.every_frame:
+        frames = _followed(pipeline, video, boxes_of, counts.lost)
+    else:
+        frames = _looked_up(pipeline, video, boxes_of)
+    for frame, people in tqdm(frames, total=video.frames, unit='image', desc='network', delay=0.5):
+        for number, prediction in people.items():
+            sequence.append(frame, number, prediction)
+        if not people:
+            counts.empty.append(frame)
+        counts.frames += 1
+    return counts
+
+
+def _looked_up(pipeline: Pipeline, video: Video, boxes_of: BoxSource) -> Iterator[tuple[int, People]]:
+    """Iterate over (frame, its people) where the boxes of each frame are known or found."""
     tracker = None
     if boxes_of.detector is not None:  # which gives people in any order
         tracker = Tracker()
-    counts = Counts(0, [])
-    with tqdm(total=video.frames, unit='image', desc='network', delay=0.5) as bar:
-        for image, predictions in pipeline.predictor.stream(read_frames(video, boxes_of)):
-            numbers = list(range(len(predictions)))
-            if tracker is not None:
-                numbers = tracker(image.number, image.boxes)
-            for number, prediction in zip(numbers, predictions, strict=True):
-                sequence.append(image.number, number, prediction)
-            if not predictions:
-                counts.empty.append(image.number)
-            counts.frames += 1
-            bar.update()
-    return counts
+    for image, predictions in pipeline.predictor.stream(read_frames(video, boxes_of)):
+        numbers = list(range(len(predictions)))
+        if tracker is not None:
+            numbers = tracker(image.number, image.boxes)
+        yield image.number, dict(zip(numbers, predictions, strict=True))
+
+
+def _followed(pipeline: Pipeline, video: Video, boxes_of: BoxSource,
+              lost: dict[int, list[int]]) -> Iterator[tuple[int, People]]:
+    """Iterate over (frame, its people), followed from their boxes in the first frame.
+
+    Args:
+        pipeline: to run.
+        video: the frames.
+        boxes_of: gives the boxes of the first frame.
+        lost: takes {person: the frames in which they are lost}.
+    """
+    follower = None
+    for frame, image in video:
+        if follower is None:
+            follower = Follower(boxes_of(video.path, frame, image))
+        predictions = pipeline.predictor.predict(image, follower.boxes)
+        there = follower.update(image, predictions)
+        for number in set(range(len(predictions))) - set(there):
+            lost.setdefault(number, []).append(frame)
+        yield frame, {number: predictions[number] for number in there}
 
 
 def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, wishes: Wishes,
@@ -118,7 +166,9 @@ def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, w
     camera, _ = pipeline.placer(first, video.size)
     record = pipeline.record(str(video.path.resolve()), video.size, camera)
     more = {'fps': video.fps, 'times': list(video.times.values()), 'smoothing': wishes.smooth,
-            'frames_without_people': counts.empty, 'units': record.header()['units'] | VIDEO_UNITS}
+            'frames_without_people': counts.empty,
+            'frames_lost': {str(number): frames for number, frames in sorted(counts.lost.items())},
+            'units': record.header()['units'] | VIDEO_UNITS}
     with FrameRecord(folder / 'result.json', record.header() | more) as frames, FrameArrays(folder) as arrays, \
             OverlayVideos(folder, record, video.fps, wishes.side_by_side) as overlays:
         for frame, image in tqdm(video, total=video.frames, unit='image', desc='drawing', delay=0.5):
@@ -143,5 +193,5 @@ def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, w
         for number in sequence.people:
             own_rows = sequence.rows_of(number)
             in_the_middle = sequence.predictions([int(own_rows[len(own_rows) // 2])])
-            _, people = pipeline.placer(in_the_middle, video.size, camera)
+            _, people = pipeline.placer(in_the_middle, video.size, camera=camera)
             write_turntables(folder, people[0], number, record, f'person_{number}_')

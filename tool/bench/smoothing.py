@@ -87,7 +87,7 @@ def overlays(scene: Scene, human_model: HumanModel, smooth: bool, folder: Path) 
         sequence.smooth({frame: frame / FPS for frame in range(FRAMES)})
     drawn: dict[str, list[np.ndarray]] = {'lixel': [], 'param': []}
     for person in range(scene.people):
-        _, placed = Placer(2.)(sequence.predictions(sequence.rows_of(person).tolist()), SIZE, camera)
+        _, placed = Placer(2.)(sequence.predictions(sequence.rows_of(person).tolist()), SIZE, camera=camera)
         for one in placed:
             for kind, mesh in one.meshes.items():
                 drawn[kind].append(cam2pixel(mesh, camera.focal, camera.princpt)[:, :2])

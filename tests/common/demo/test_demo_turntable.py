@@ -45,7 +45,8 @@ def test_turntables_of_an_image(snapshot: Path, tmp_path: Path) -> None:
     assert sorted(found) == ['turntable_lixel', 'turntable_param']
     for frames in found.values():
         assert len(frames) == 4 and frames[0].shape == (480, 360, 3)
-    for one, other in itertools.combinations(found['turntable_param'], 2):  # the lixel mesh of a random network is a line
+    # the lixel mesh of a random network is a line
+    for one, other in itertools.combinations(found['turntable_param'], 2):
         assert np.abs(one.astype(int) - other).max() > 60
 
 
@@ -61,7 +62,7 @@ def test_turntables_of_several_people(snapshot: Path, tmp_path: Path) -> None:
 def test_turntables_and_frames_of_a_video(snapshot: Path, tmp_path: Path) -> None:
     clip = write_video(tmp_path / 'clip.avi', 3)
     boxes = ['--bbox', '5', '4', '20', '40', '--bbox', '30', '4', '20', '40']
-    found = videos_of(snapshot, clip, *boxes, '--turntable', '--side_by_side')
+    found = videos_of(snapshot, clip, *boxes, '--turntable', '--side_by_side', '--every_frame')
     lengths = {name: len(frames) for name, frames in found.items()}
     assert lengths == {'person_0_turntable_lixel': 4, 'person_0_turntable_param': 4, 'person_1_turntable_lixel': 4,
                        'person_1_turntable_param': 4, 'rendered_mesh_lixel': 3, 'rendered_mesh_param': 3}
