@@ -30,7 +30,7 @@ from common.demo.inputs.detector import THRESHOLD, Detector, download_size
 from common.demo.inputs.find import find_inputs
 from common.demo.inputs.sources import BoxSource
 from common.demo.inputs.video import Video, is_video
-from common.demo.video_run import run_video
+from common.demo.video_run import Wishes, run_video
 from common.demo.web.finder import Finder
 from common.demo.web.serve import serve
 from common.demo.web.work import Work
@@ -76,17 +76,18 @@ def main(argv: list[str] | None = None) -> int:
     images = {path: name for path, name in inputs.items() if not is_video(path)}
     runs: list[Callable[[], int]] = []
     if images:
-        runs.append(lambda: run_images(predictor, images, boxes_of, output))
+        runs.append(lambda: run_images(predictor, images, boxes_of, output, args.turntable))
+    wishes = Wishes(args.smooth, args.side_by_side, args.turntable, args.every_frame)
     for path in inputs:
         if path not in images:
             own = dataclasses.replace(boxes_of, notes=[])
-            runs.append(functools.partial(run_clip, predictor, path, own, output, args.smooth))
+            runs.append(functools.partial(run_clip, predictor, path, own, output, wishes))
     return run_all(predictor, runs)
 
 
-def run_clip(predictor: Predictor, path: Path, boxes_of: BoxSource, output: Path, smoothing: str | None) -> int:
+def run_clip(predictor: Predictor, path: Path, boxes_of: BoxSource, output: Path, wishes: Wishes) -> int:
     """Write the results of the video file of a path; see run_video."""
-    return run_video(predictor, Video(path), boxes_of, output, smoothing)
+    return run_video(predictor, Video(path), boxes_of, output, wishes)
 
 
 def run_all(predictor: Predictor, runs: list[Callable[[], int]]) -> int:
