@@ -39,14 +39,15 @@ if __name__ == '__main__':
 
 from common.demo.image_run import run_images
 from common.demo.inputs.box_file import read_box_file
-from common.demo.inputs.detector import Detector
+from common.demo.inputs.detector import Detector, download_size
 from common.demo.inputs.detectors import THRESHOLD
 from common.demo.inputs.find import find_inputs
 from common.demo.inputs.sources import BoxSource
-from common.demo.inputs.video import is_video
-from common.demo.video_run import run_video
-from common.demo.web.results import Results
-from common.demo.web.server import serve
+from common.demo.inputs.video import Video, is_video
+from common.demo.video_run import Wishes, run_video
+from common.demo.web.finder import Finder
+from common.demo.web.serve import serve
+from common.demo.web.work import Work
 from common.devices.gpus import devices
 from common.errors import UserError, run_main
 from main.bundled import HAND_SAMPLES, HAND_SNAPSHOT, SAMPLES, SNAPSHOT
@@ -70,7 +71,7 @@ def main(argv: list[str] | None = None) -> int:
     configure(args)
     refuse_idle(args.options)
     if args.serve:
-        return serve(Results(make_predictor(args)), args.port)
+        return serve(Work(make_predictor(args), make_finder(args)), args.port, args.host)
     sources = args.input
     box_file = args.bbox_file
     if sources is None:
@@ -88,12 +89,18 @@ def main(argv: list[str] | None = None) -> int:
     images = {path: name for path, name in inputs.items() if not is_video(path)}
     runs: list[Callable[[], int]] = []
     if images:
-        runs.append(lambda: run_images(predictor, images, boxes_of, output))
+        runs.append(lambda: run_images(predictor, images, boxes_of, output, args.turntable))
+    wishes = Wishes(args.smooth, args.side_by_side, args.turntable, args.every_frame)
     for path in inputs:
         if path not in images:
             own = dataclasses.replace(boxes_of, notes=[])
-            runs.append(functools.partial(run_video, predictor, path, own, output, args.smooth))
+            runs.append(functools.partial(run_clip, predictor, path, own, output, wishes))
     return run_all(predictor, runs)
+
+
+def run_clip(predictor: Predictor, path: Path, boxes_of: BoxSource, output: Path, wishes: Wishes) -> int:
+    """Write the results of the video file of a path; see run_video."""
+    return run_video(predictor, Video(path), boxes_of, output, wishes)
 
 
 def run_all(predictor: Predictor, runs: list[Callable[[], int]]) -> int:
@@ -141,6 +148,21 @@ def make_detector(args: argparse.Namespace) -> Detector | None:
         return None
     if cfg.is_hand:
         raise UserError('--detect finds people, not hands: give boxes of the hands with --bbox x y w h')
+    return named_detector(args)
+
+
+def make_finder(args: argparse.Namespace) -> Finder | None:
+    """The person detector of the page, or None for hands. One with weights of its own is made at once."""
+    if cfg.is_hand:
+        return None
+    if args.detector_weights is None:
+        return Finder(lambda: named_detector(args), args.detector, download_size(args.detector))
+    detector = named_detector(args)
+    return Finder(lambda: detector, args.detector, 0)
+
+
+def named_detector(args: argparse.Namespace) -> Detector:
+    """The detector of the options."""
     threshold = args.detector_threshold
     if threshold is None:
         threshold = THRESHOLD

@@ -8,14 +8,19 @@ from common.demo.inputs.sources import BoxSource, read_images
 from common.demo.outputs.figures import Figures
 from common.demo.outputs.folder import clear_leftovers, free_name, whole_folder
 from common.demo.outputs.image_files import write_results
+from common.demo.outputs.record import Record
+from common.demo.outputs.turntable import write_turntables
+from common.demo.outputs.video_writer import playable_format
 from common.demo.paths import printable
+from common.demo.people.prediction import Person
 from common.demo.pipeline import Pipeline
 from common.errors import UserError
 
 SHOWN = 5  # names or warnings of so many images are printed
 
 
-def run_images(pipeline: Pipeline, inputs: dict[Path, str], boxes_of: BoxSource, output: Path) -> int:
+def run_images(pipeline: Pipeline, inputs: dict[Path, str], boxes_of: BoxSource, output: Path,
+               turntable: bool = False) -> int:
     """Write the results of image files, a folder each.
 
     Args:
@@ -23,11 +28,14 @@ def run_images(pipeline: Pipeline, inputs: dict[Path, str], boxes_of: BoxSource,
         inputs: {path of an image: name of its folder}.
         boxes_of: gives the boxes of each.
         output: folder of the result folders.
+        turntable: each mesh is turned once round in a video, too.
     Returns:
         0, the exit code.
     Raises:
         UserError: some images cannot be used, or none has a person in it. It names them; the others have their results.
     """
+    if turntable:
+        playable_format()  # fails sooner than the network
     clear_leftovers(output)
     figures = Figures(pipeline.predictor.human_model)
     failed: list[str] = []
@@ -54,12 +62,14 @@ def run_images(pipeline: Pipeline, inputs: dict[Path, str], boxes_of: BoxSource,
             with whole_folder(output, name) as folder:
                 write_results(folder, image.image, placed, record)
                 figures.write_image(folder, placed, record)
+                if turntable:
+                    _write_turntables(folder, placed, record)
             used.append(output / name)
             people += len(placed)
             bar.set_postfix(people=people, refresh=False)  # a refresh would ignore the delay
             bar.update()
     seconds = time.perf_counter() - started
-    if figures.note and 'param' in pipeline.predictor.info.kinds:
+    if figures.note:
         boxes_of.notes.append(figures.note)
     if len(doubtful) > SHOWN:
         boxes_of.notes.append(f'warnings about {len(doubtful)} images, each in its result.json; the first:')
@@ -72,6 +82,15 @@ def run_images(pipeline: Pipeline, inputs: dict[Path, str], boxes_of: BoxSource,
               f'{pipeline.predictor.network_time:.1f} s in the network, results: {shown}')
     _report_missing(len(inputs), failed, boxes_of.empty)
     return 0
+
+
+def _write_turntables(folder: Path, people: list[Person], record: Record) -> None:
+    """A turntable of each mesh, beside its OBJ file."""
+    for number, person in enumerate(people):
+        place = folder
+        if len(people) > 1:
+            place = folder / f'person_{number}'
+        write_turntables(place, person, number, record)
 
 
 def _report_missing(count: int, failed: list[str], empty: list[str]) -> None:
@@ -91,4 +110,3 @@ def _first(names: list[str]) -> str:
     """The first few names."""
     more = ' ...' if len(names) > SHOWN else ''
     return ', '.join(names[:SHOWN]) + more
-
