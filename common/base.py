@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from common.devices import processes
 from common.devices.gpus import devices, tune
-from common.devices.wrap import autocast_dtype, check_settings, to_device, wrap
+from common.devices.wrap import autocast_dtype, check_settings, to_network, use_channels_last, wrap
 from common.errors import UserError
 from common.files.lock import FolderLock
 from common.files.whole import write_text
@@ -30,6 +30,7 @@ from common.train.logger import open_log, start_console
 from common.train.loop import Progress, TrainLoop
 from common.train.metrics_file import MetricsFile
 from common.train.optim import Schedule, freeze_and_collect, make_optimizer
+from common.train.overlap import Overlap
 from common.train.saver import Saver
 from common.train.start import Start, find_start, load_state, load_weights
 from common.train.startup import compare_processes, report
@@ -49,8 +50,7 @@ class Base:
     """What training and test share: configuration, devices, processes, log.
 
     Args:
-        config: Config; a copy of it is used. log_name: of the text file. alone: lock the output folder.
-        precision: of matrix products on GPUs, see tune().
+        config: Config (a copy is used). log_name: of the text file. alone: lock its folder. precision: of tune().
     Raises:
         UserError: settings that exclude each other, a folder that cannot be written or is in use.
     """
@@ -110,7 +110,7 @@ class Trainer(Base):
         self.batches = TrainBatches(len(self.dataset), batch, self.cfg.seed, processes.rank(),
                                     processes.world_size(), self.cfg.grad_accum)
         # After the data sets, which may fork processes to draw their images: those must not inherit a CUDA context.
-        self.model.to(self.device).to(memory_format=torch.channels_last)
+        self.model.place(self.device, use_channels_last(self.cfg, self.device))
         self.make_optimizer()
         self.sizes = {'step_size': self.batches.step_size, 'samples': len(self.dataset)}
         load_state(start, self.optimizer, self.scaler, self.sizes)
@@ -217,7 +217,7 @@ class Tester(Base):
         checkpoint.load_network(model, content, snapshot, regressor_optional=self.cfg.stage == 'lixel')
         self.dataset = build_dataset(self.cfg.testset, 'test', self.cfg)  # last: it may take minutes
         processes.require_same({'the epoch tested': self.epoch, 'the number of test samples': len(self.dataset)})
-        prepared = prepare_for_inference(model, self.device)
+        prepared = prepare_for_inference(model, self.device, use_channels_last(self.cfg, self.device))
         self.net = wrap(prepared, self.devices, self.cfg.amp, self.cfg.compile)
 
     @torch.inference_mode()
@@ -228,11 +228,12 @@ class Tester(Base):
         reader = Reader(self.loader(self.dataset, batches))
         bar = tqdm(reader, total=len(batches), desc=self.cfg.testset, unit='batch', dynamic_ncols=True,
                    disable=None if processes.is_main() else True)
-        rows = []
-        for indices, batch in zip(batches, bar, strict=True):
-            outs = self.net(*to_device(batch, self.device), 'test')
-            outs = {name: value.float().cpu().numpy() for name, value in outs.items()}
-            rows.append(self.dataset.evaluate(outs, indices[0]))
+        rows: list[dict[str, np.ndarray]] = []
+        with Overlap(self.dataset.evaluate, rows.append) as evaluation:  # of a batch, while the next one is computed
+            for indices, batch in zip(batches, bar, strict=True):
+                outs = self.net(*to_network(batch, self.net, self.device), 'test')
+                outs = {name: value.float().cpu().numpy() for name, value in outs.items()}
+                evaluation.submit(outs, indices[0])
         gathered = processes.gather_objects(rows)
         if gathered is None:
             return {}
