@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader
 
 from common.devices import processes
 from common.devices.gpus import devices, tune
-from common.devices.wrap import autocast_dtype, check_settings, wrap
+from common.devices.wrap import autocast_dtype, check_settings, use_channels_last, wrap
 from common.errors import UserError
 from common.files.lock import FolderLock
 from common.human_model import HumanModel, get_human_model
@@ -48,8 +48,7 @@ class Base:
     """What training and test share: configuration, devices, processes, log.
 
     Args:
-        config: Config; a copy of it is used. log_name: of the text file. alone: lock the output folder.
-        precision: of matrix products on GPUs, see tune().
+        config: Config (a copy is used). log_name: of the text file. alone: lock its folder. precision: of tune().
     Raises:
         UserError: settings that exclude each other, a folder that cannot be written or is in use.
     """
@@ -78,7 +77,8 @@ class Base:
 
     def run_test(self, model: Model, dataset: Any) -> dict[str, Any] | None:
         """Test a model, which is changed for inference, on a data set; see common.train.test_loop.run_test."""
-        net = wrap(prepare_for_inference(model, self.device), self.devices, self.cfg.amp, self.cfg.compile)
+        prepared = prepare_for_inference(model, self.device, use_channels_last(self.cfg, self.device))
+        net = wrap(prepared, self.devices, self.cfg.amp, self.cfg.compile)
         size = self.cfg.test_batch_size * len(self.devices)
         return run_test(net, dataset, self.loader, size, self.device)
 
@@ -116,7 +116,7 @@ class Trainer(Base):
         self.batches = TrainBatches(len(self.dataset), batch, self.cfg.seed, processes.rank(),
                                     processes.world_size(), self.cfg.grad_accum)
         # After the data sets, which may fork processes to draw their images: those must not inherit a CUDA context.
-        self.model.to(self.device).to(memory_format=torch.channels_last)
+        self.model.place(self.device, use_channels_last(self.cfg, self.device))
         self.make_optimizer()
         self.sizes = {'step_size': self.batches.step_size, 'samples': len(self.dataset)}
         load_state(start, self.optimizer, self.scaler, self.sizes)

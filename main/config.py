@@ -112,6 +112,8 @@ class Config:
     num_thread: int = setting(min(CORES, 16), at_least=0, at_most=1024)  # loader processes; 0: none
     amp: str = setting('none', choices=('none', 'bf16', 'fp16'))  # mixed precision
     compile: bool = False  # torch.compile the network
+    # Of images and weights; auto: channels_last with mixed precision, with TF32, and on CPUs.
+    memory_format: str = setting('auto', choices=('auto', 'channels_last', 'contiguous'))
     seed: int = setting(0, at_least=0, at_most=2 ** 63 - 1)  # of weights, order and augmentation
 
     # ---- Run ----
