@@ -3,12 +3,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 from tqdm import tqdm
 
 from common.demo.inputs.sources import BoxSource, read_frames
 from common.demo.inputs.video import Video
 from common.demo.outputs.figures import Figures, view_of
 from common.demo.outputs.folder import clear_leftovers, free_name, whole_folder
+from common.demo.outputs.record import UNSURE, unsure
 from common.demo.outputs.turntable import write_turntables
 from common.demo.outputs.video_files import FrameArrays, FrameRecord, OverlayVideos
 from common.demo.outputs.video_writer import playable_format
@@ -19,10 +21,11 @@ from common.demo.people.sequence import Sequence
 from common.demo.people.tracking import Tracker
 from common.demo.pipeline import Pipeline
 from common.errors import UserError
-from common.export.saved import amass_arrays
+from common.export.amass import AXES, amass_arrays
 from common.files.arrays import write_npz
 
-VIDEO_UNITS = {'frames_lost': 'for each person, the frames in which they could not be followed',
+VIDEO_UNITS = {'person_<n>.npz': f'poses and trans: {AXES}; see `units` in the file',
+               'frames_lost': 'for each person, the frames in which they could not be followed',
                'fps': 'frames per second', 'times': 'seconds from the start of the video, of each frame'}
 
 People = dict[int, Prediction]  # the people of a frame by their numbers
@@ -56,7 +59,7 @@ class Counts:
         return found
 
 
-def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
+def run_video(pipeline: Pipeline, video: Video, boxes_of: BoxSource, output: Path,
               wishes: Wishes = Wishes()) -> int:
     """Write the results of a video file, in one folder.
 
@@ -66,7 +69,7 @@ def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
 
     Args:
         pipeline: to run.
-        path: of the video.
+        video: to read.
         boxes_of: gives the boxes of each frame.
         output: folder of the result folder.
         wishes: what else is wanted.
@@ -77,7 +80,7 @@ def run_video(pipeline: Pipeline, path: Path, boxes_of: BoxSource, output: Path,
     """
     if len(pipeline.placer.root_depth or []) > 1:
         raise UserError('--root_depth takes one number for a video')
-    video = Video(path)
+    path = video.path
     playable_format()  # fails sooner than the network
     clear_leftovers(output)
     figures = Figures(pipeline.predictor.human_model)
@@ -165,6 +168,12 @@ def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, w
     first = sequence.predictions(next(iter(rows_by_frame.values())))
     camera, _ = pipeline.placer(first, video.size)
     record = pipeline.record(str(video.path.resolve()), video.size, camera)
+    confidence = float(np.mean([row.prediction.mean_confidence for row in sequence.rows]))
+    doubts = record.doubts([])
+    if record.info.trained_maps and confidence < UNSURE:
+        doubts.append(unsure(confidence, record.info.subject))
+    record.warnings += doubts
+    video.notes += doubts
     more = {'fps': video.fps, 'times': list(video.times.values()), 'smoothing': wishes.smooth,
             'frames_without_people': counts.empty,
             'frames_lost': {str(number): frames for number, frames in sorted(counts.lost.items())},
@@ -174,7 +183,7 @@ def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, w
         for frame, image in tqdm(video, total=video.frames, unit='image', desc='drawing', delay=0.5):
             rows = rows_by_frame.get(frame, [])
             numbers = [sequence.rows[row].person for row in rows]
-            _, people = pipeline.placer(sequence.predictions(rows), video.size, camera)
+            _, people = pipeline.placer(sequence.predictions(rows), video.size, camera=camera)
             entries = []
             for number, person in zip(numbers, people, strict=True):
                 entries.append(record.entry(number, person))

@@ -43,8 +43,10 @@ def test_given_twice_is_for_all_programs_and_not_for_settings():
 
 
 @pytest.mark.parametrize('option, value, needed', [
-    ('--detector', 'keypointrcnn_resnet50_fpn', '--detect'), ('--detector_weights', 'x', '--detect'),
-    ('--detector_threshold', '0', '--detect or --bbox_file'), ('--port', '0', '--serve')])
+    ('--detector', 'keypointrcnn_resnet50_fpn', '--detect or --serve'),
+    ('--detector_weights', 'x', '--detect or --serve'),
+    ('--detector_threshold', '0', '--detect or --bbox_file or --serve'), ('--port', '0', '--serve'),
+    ('--host', '0.0.0.0', '--serve')])
 def test_options_that_would_do_nothing(photo, option, value, needed):
     assert complaint('--input', photo, '--bbox', 'full', option, value) == f'{option} needs {needed}'
 
@@ -72,7 +74,7 @@ def test_the_original_placement_needs_a_depth(photo):
     '--side_by_side', '--turntable', '--every_frame', '--output out'])
 def test_the_page_takes_its_images_and_boxes_itself(words):
     assert complaint('--serve', *words.split()).startswith(f'{words.split()[0]} does not go with --serve')
-    assert complaint('--serve', '--detector_weights', 'x') == '--detector_weights needs --detect'
+    assert complaint('--serve', '--root_depth', 3, 4) == '--root_depth takes one number with --serve'
 
 
 @pytest.mark.parametrize('option', ['--input', '--output', '--bbox_file', '--detector_weights'])
@@ -89,7 +91,7 @@ def test_negative_numbers_in_any_form():
     ('--bbox -1e3 0 5 5', 'photo.jpg: --bbox: -1e3 0 5 5 lies outside the image of 180 x 240 pixels'),
     ('--bbox -inf 0 5 5', 'photo.jpg: --bbox: a box is four numbers in pixels, x y w h, not -inf 0 5 5'),
     ('--bbox full --princpt -1e7 5', '--princpt must be two finite numbers of pixels, at most 1000000'),
-    ('--bbox full --focal -1e3', '--focal must be a positive number of pixels, from 1 to 1000000 (1500 if not given)')])
+    ('--bbox full --focal -1e3', '--focal must be a positive number of pixels, from 1 to 1000000')])
 def test_negative_numbers_are_values(photo, option, told):
     assert complaint('--input', photo, *option.split()) == told
 
@@ -104,4 +106,5 @@ def test_exit_code_and_one_line(tmp_path):
 def test_a_page_that_cannot_start_leaves_the_signals_alone():
     before = signal.getsignal(signal.SIGTERM)
     assert '--port 70000: cannot listen there' in complaint('--serve', '--port', 70000)
+    assert complaint('--serve', '--host', '300.1.1.1').startswith('--host 300.1.1.1 --port 8765: cannot listen there')
     assert signal.getsignal(signal.SIGTERM) is before

@@ -92,13 +92,13 @@ def test_video_record(clip):
 def test_motion_file(clip):
     with np.load(clip / 'result.npz') as data, np.load(clip / 'person_0.npz', allow_pickle=False) as motion:
         mine = data['person'] == 0
-        assert motion['poses'].shape == (11, 72) and motion['betas'].shape == (10,) and motion['trans'].shape == (11, 3)
+        assert motion['pose'].shape == (11, 72) and motion['trans_camera'].shape == (11, 3)
         assert motion['fps'] == 25 and motion['gender'] == 'neutral'
-        np.testing.assert_array_equal(motion['poses'], data['pose'][mine])
+        np.testing.assert_array_equal(motion['pose'], data['pose'][mine])
         assert motion['frames'].tolist() == data['frame'][mine].tolist()
-        betas = torch.from_numpy(motion['betas']).expand(11, -1)
+        betas = torch.from_numpy(motion['betas'][:10]).expand(11, -1)
         body = get_human_model('open_body')
-        vertices, _ = body(torch.from_numpy(motion['poses']), betas, torch.from_numpy(motion['trans']).float())
+        vertices, _ = body(torch.from_numpy(motion['pose']), betas, torch.from_numpy(motion['trans_camera']).float())
         root = (body.joint_regressor[0] @ vertices).numpy()
         np.testing.assert_allclose(root, data['param_joints_cam'][mine, 0], atol=1e-4)
 

@@ -1,5 +1,6 @@
 """Drawing: what is drawn where, huge images, OBJ text."""
 import numpy as np
+import pytest
 
 from common.human_model import get_human_model
 from common.utils import overlay
@@ -99,9 +100,12 @@ def test_panels():
     assert out.shape == (228, 400 + 6 + 120, 3)
 
 
-def test_obj_text():
+@pytest.mark.parametrize('axes, turned, said', [('y_up', [1, -1, -1], 'y up'), ('camera', [1, 1, 1], 'y down')])
+def test_obj_text(axes, turned, said):
     vertices = np.array([[0.1, -2, 3.1234567], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
-    lines = [line.split() for line in overlay.obj_text(vertices, FACES).splitlines() if not line.startswith('#')]
+    lines = [line.split() for line in overlay.obj_text(vertices, FACES, axes).splitlines() if not line.startswith('#')]
     read = np.array([[float(x) for x in words[1:]] for words in lines if words[0] == 'v'])
-    np.testing.assert_allclose(read, vertices, atol=5e-7)
+    np.testing.assert_allclose(read, vertices * np.array(turned), atol=5e-7)
+    header = overlay.obj_text(vertices, FACES, axes).splitlines()[0]
+    assert header.startswith('# metres') and said in header
     assert [[int(x) - 1 for x in words[1:]] for words in lines if words[0] == 'f'] == FACES.tolist()
