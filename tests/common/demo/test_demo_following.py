@@ -112,6 +112,22 @@ def test_lost_and_found_again(image: np.ndarray, mesh: Prediction) -> None:
     np.testing.assert_allclose(follower.boxes[0], [55, 20, 30, 60], atol=1)
 
 
+def test_two_people_are_not_one() -> None:
+    """When somebody passes in front, the one behind is lost: not followed on with the other's mesh."""
+    follower = Follower([np.array([50, 20, 30, 60]), np.array([120, 20, 30, 60])])
+    there = []
+    for frame in range(12):
+        image = _image(50 + 6 * frame)
+        image[20:80, 120:150] = (0, 0, 200)
+        image[20:80, 50 + 6 * frame:80 + 6 * frame] = (200, 0, 0)
+        behind = 120
+        if frame > 9:  # the network sees the one in front
+            behind = 50 + 6 * frame
+        there.append(follower.update(image, [_mesh(50 + 6 * frame, 20, 30, 60), _mesh(behind, 20, 30, 60)]))
+    assert there == [[0, 1]] * 10 + [[0]] * 2
+    np.testing.assert_allclose(follower.boxes[0][0], 50 + 6 * 12, atol=1)  # looked for where they will be
+
+
 def test_colors() -> None:
     image = _image(50)
     red = colors_at(image, np.array([[60., 40], [70, 50], [-5, 3], [500, 3]]))
