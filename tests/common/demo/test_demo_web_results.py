@@ -17,7 +17,7 @@ from common.demo.web.results import TABS_KEPT
 from common.errors import UserError
 from tests.demo_tools import write_video
 from tests.gltf_reader import Gltf
-from tests.page_server import jpeg, page_server, send
+from tests.page_server import SameBoxes, jpeg, page_server, send
 
 BOX = '1,1,40,80'
 
@@ -87,9 +87,10 @@ def test_each_tab_keeps_its_last_result(ask):
     assert there(second) == 404
 
 
-def test_a_video(ask, server, clip):
+def test_a_video(ask, server, clip, monkeypatch):
     """Progress for every frame, twice, then the demo's own files of a video; they go with the tab's next result."""
     pytest.importorskip('pygltflib')
+    monkeypatch.setattr(clips, 'BoxSource', SameBoxes)
     status, content, _ = ask('POST', '/video', clip, name='my clip.avi', boxes='5,4,20,40', tab='v', focal='700')
     assert status == 200
     *progress, last = [json.loads(line) for line in content.splitlines()]
