@@ -3,7 +3,7 @@
     python main/demo.py                                              # the bundled images, model and body
     python main/demo.py --cfg nano_hand                              # the same for hands
     python main/demo.py --input photo.jpg --bbox 120 40 210 480      # x y width height in pixels; may be repeated
-    python main/demo.py --input photos/ --detect                     # a folder (or a video), people found by a detector
+    python main/demo.py --input photos/ clip.mp4 --detect            # folders and videos, people found by a detector
     python main/demo.py --serve                                      # a web page on this computer to draw the boxes on
     python main/demo.py --input photo.jpg --bbox full --snapshot output/model_dump/snapshot_17.pth.tar
 
@@ -11,9 +11,12 @@ For each image it writes a folder output/demo/<name>/ with overlays (rendered_me
 (output_mesh_*.obj), an overview.jpg, and all numbers with their units (result.json, result.npz).
 """
 import argparse
+import dataclasses
+import functools
 import logging
 import runpy
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 if not __package__:
@@ -24,9 +27,10 @@ from common.demo import options
 from common.demo.image_run import run_images
 from common.demo.inputs.box_file import read_box_file
 from common.demo.inputs.detector import THRESHOLD, Detector, download_size
-from common.demo.inputs.sources import BoxSource, find_inputs
+from common.demo.inputs.find import find_inputs
+from common.demo.inputs.sources import BoxSource
 from common.demo.inputs.video import Video, is_video
-from common.demo.video_run import run_video
+from common.demo.video_run import Wishes, run_video
 from common.demo.web.finder import Finder
 from common.demo.web.serve import serve
 from common.demo.web.work import Work
@@ -37,6 +41,7 @@ from main.cli import chosen_snapshot, configure, make_parser
 from main.config import cfg
 from main.predictor import Predictor
 
+SETTINGS = ('amp', 'body_model', 'data_dir', 'human_model_dir', 'output_dir', 'test_batch_size')
 log = logging.getLogger('main.demo')  # whatever the name of a file that is run as a script
 
 
@@ -51,14 +56,16 @@ def main(argv: list[str] | None = None) -> int:
         if getattr(args, name):
             setattr(args, name, written_out(getattr(args, name), f'--{name}'))
     configure(args)
+    refuse_idle(args.options)
     if args.serve:
         return serve(Work(make_predictor(args), make_finder(args)), args.port, args.host)
-    source = args.input
+    sources = args.input
     box_file = args.bbox_file
-    if source is None:
-        source = HAND_SAMPLES if cfg.is_hand else SAMPLES
-        box_file = source / 'samples.json'
-    inputs = find_inputs(source)
+    if sources is None:
+        samples = HAND_SAMPLES if cfg.is_hand else SAMPLES
+        sources = [samples]
+        box_file = samples / 'samples.json'
+    inputs = find_inputs(*sources)
     boxes_of = BoxSource(args.bbox, box_format=args.bbox_format)
     if box_file:
         boxes_of.table = read_box_file(box_file, args.detector_threshold)
@@ -66,9 +73,45 @@ def main(argv: list[str] | None = None) -> int:
     predictor = make_predictor(args)
     boxes_of.detector = make_detector(args)
     output = Path(args.output or Path(cfg.output_dir) / 'demo')
-    if is_video(inputs[0]):
-        return run_video(predictor, Video(inputs[0]), boxes_of, output, args.smooth)
-    return run_images(predictor, inputs, boxes_of, output)
+    images = {path: name for path, name in inputs.items() if not is_video(path)}
+    runs: list[Callable[[], int]] = []
+    if images:
+        runs.append(lambda: run_images(predictor, images, boxes_of, output, args.turntable))
+    wishes = Wishes(args.smooth, args.side_by_side, args.turntable, args.every_frame)
+    for path in inputs:
+        if path not in images:
+            own = dataclasses.replace(boxes_of, notes=[])
+            runs.append(functools.partial(run_clip, predictor, path, own, output, wishes))
+    return run_all(predictor, runs)
+
+
+def run_clip(predictor: Predictor, path: Path, boxes_of: BoxSource, output: Path, wishes: Wishes) -> int:
+    """Write the results of the video file of a path; see run_video."""
+    return run_video(predictor, Video(path), boxes_of, output, wishes)
+
+
+def run_all(predictor: Predictor, runs: list[Callable[[], int]]) -> int:
+    """Run the images and each video; what is wrong with one of them does not stop the others. UserError: something."""
+    failed = []
+    for run in runs:
+        predictor.predictor.network_time = 0.
+        try:
+            run()
+        except UserError as error:
+            if len(runs) == 1:
+                raise
+            failed.append(str(error))
+    if failed:
+        raise UserError('; '.join(failed))
+    return 0
+
+
+def refuse_idle(words: list[str]) -> None:
+    """UserError for a `key=value` setting that changes nothing of the demo."""
+    for word in words:
+        key = word.partition('=')[0]
+        if key not in SETTINGS:
+            raise UserError(f'{key}=... has no effect on the demo: the settings that have are {", ".join(SETTINGS)}')
 
 
 def make_predictor(args: argparse.Namespace) -> Predictor:

@@ -24,11 +24,13 @@ from main.hints import next_hint, resume_hint
 log = logging.getLogger('main.train')  # whatever the name of a file that is run as a script
 
 
-def main(argv: list[str] | None = None) -> None:
+def main(argv: list[str] | None = None) -> int:
     """Run the command line.
 
     Args:
         argv: its words; default: the process's own.
+    Returns:
+        The exit code: 0, or 128 and the number of the signal that ended the training early.
     Raises:
         UserError: whatever the user has to put right.
     """
@@ -54,6 +56,7 @@ def main(argv: list[str] | None = None) -> None:
         raise UserError(f'{own_words(error)}: lower train_batch_size and raise grad_accum by the '
                         'same factor for the same total batch, or use amp=bf16') from error
     processes.close()
+    return trainer.loop.exit_code
 
 
 def own_words(error: torch.OutOfMemoryError) -> str:

@@ -4,7 +4,8 @@ import json
 import pytest
 
 from common.train.logger import close_log
-from data import build_dataset
+from data import build_dataset, index
+from main.config import Config
 from tests.data_tools import HANDS, copy_set, data_config
 from tests.golden import make_bodies, make_datasets
 
@@ -14,6 +15,20 @@ def no_log_is_left():
     """A run's log stays open to the end of its process; here, to the end of the test."""
     yield
     close_log()
+
+
+@pytest.fixture(autouse=True)
+def no_index_is_left(monkeypatch, tmp_path_factory):
+    """Tests that name no cache_dir keep their indices among the temporary files."""
+    usual = index.index_path
+    folder = tmp_path_factory.getbasetemp() / 'indices'
+
+    def path(cache_dir, name, split):
+        if str(cache_dir) == Config().cache_dir:
+            cache_dir = folder
+        return usual(cache_dir, name, split)
+
+    monkeypatch.setattr(index, 'index_path', path)
 
 
 @pytest.fixture(scope='session')

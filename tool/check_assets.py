@@ -7,6 +7,7 @@
 
 prints a table: present, MISSING (what for, where to get it, which setting does without it) or BROKEN (the first bad
 record); how many listed images are absent; and what is ready. Exit code 1 if something asked for is not ready.
+A training looks for images only when it parses the annotations (cache_dir); this looks again, and keeps what it finds.
 """
 import importlib
 import runpy
@@ -26,6 +27,7 @@ from common.human_model.model_spec import GENDERS, find_model_file
 from data import build_dataset, dataset_names
 from data.assets.table import Asset, assets_of
 from data.files import read_array, read_json
+from data.index import forget
 from data.mesh_dataset import MeshDataset
 from data.PW3D.PW3D import PW3D
 from main.config import Config
@@ -156,7 +158,11 @@ def _loader(name: str) -> type[MeshDataset]:
 
 
 def check_split(name: str, split: str, cfg: Config, fits: int) -> bool:
-    """Load a split as training and test do, count its images, draw `fits` of its fits; whether all was good."""
+    """Load a split as training and test do, count its images, draw `fits` of its fits; whether all was good.
+
+    The annotations are parsed, whether an index has them or not, and what is found about the images is kept there.
+    """
+    forget(cfg.cache_dir, name, split)
     try:
         dataset = build_dataset(name, split, cfg)
     except UserError as error:

@@ -165,7 +165,7 @@ def test_the_table_and_its_json(tmp_path, capsys, monkeypatch):
     assert 'body model: open_body, of the same size as smpl' in text
     assert content['body_model'] == 'open_body' and content['threads'] == torch.get_num_threads()
     names = [row['what'].split(',')[0] for row in content['rows']]
-    assert names == ['inference', 'training step', *['loader'] * 4, *['evaluation'] * 3]
+    assert names == ['inference', 'training step', *['loader'] * 5, *['evaluation'] * 3]
     for row in content['rows']:
         assert row['value'] > 0 and row['yardstick_value'] > 0 and f'{row["ratio"]:.3g} {row["meaning"]}' in text
         if row['meaning'] == 'x its time':

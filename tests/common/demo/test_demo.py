@@ -227,7 +227,7 @@ def test_sizes_of_images(demo, tmp_path, height, width):
     ('--bbox 1 2 0 4', 'no area'), ('--bbox 60 70 170 220', 'xyxy'), ('--bbox full --detect', 'give one of them'),
     ('--bbox full --root_depth 0.3', 'at least 1.1 m'), ('--bbox full --root_depth 3 4', '2 numbers for 1 people'),
     ('--bbox full --focal 0', 'positive'), ('--bbox full --focal 1e308', 'positive'),
-    ('--bbox full --smooth gaussian', 'for videos'), ('--bbox full --focal 1 2 3', 'takes one number'),
+    ('--bbox full --smooth', 'for videos'), ('--bbox full --focal 1 2 3', 'takes one number'),
     ('--bbox full --left', 'is for hands'), ('--bbox_file nothing.json', 'cannot be read')])
 def test_mistakes_write_nothing(demo, tmp_path, options, told):
     with pytest.raises(UserError, match=told) as caught:

@@ -53,7 +53,7 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = write_video(folder / 'clip.avi', 12)
     boxes = {str(i): [[5 + i, 4, 20, 40]] + [[30 - 3 * i, 4, 20, 40]] * (i < 3) for i in range(12) if i not in (5, 6)}
     (folder / 'boxes.json').write_text(json.dumps(boxes))
-    run(folder, '--input', str(path), '--bbox_file', str(folder / 'boxes.json'), '--smooth', 'one_euro')
+    run(folder, '--input', str(path), '--bbox_file', str(folder / 'boxes.json'), '--smooth')
     return folder / 'out' / 'clip'
 
 

@@ -54,10 +54,13 @@ def test_options_that_would_do_nothing(photo, option, value, needed):
 def test_formats_and_filters_that_would_do_nothing(photo):
     format_alone = complaint('--input', photo, '--detect', '--bbox_format', 'xywh')
     assert format_alone == '--bbox_format needs --bbox or --bbox_file'
-    assert complaint('--input', photo, '--bbox', 'full', '--smooth', 'gaussian') == '--smooth is for videos'
+    assert complaint('--input', photo, '--bbox', 'full', '--smooth') == '--smooth is for videos'
+    assert complaint('--input', photo, '--bbox', 'full', '--side_by_side') == '--side_by_side is for videos'
+    assert complaint('--input', photo, '--bbox', 'full', '--every_frame') == '--every_frame is for videos'
+    assert complaint('--input', 'a.mp4', '--detect', '--every_frame') == '--every_frame needs --bbox'
     folder = photo.with_suffix('.mp4')  # holds images, whatever it is called
     folder.mkdir()
-    assert complaint('--input', folder, '--bbox', 'full', '--smooth', 'gaussian') == '--smooth is for videos'
+    assert complaint('--input', folder, '--bbox', 'full', '--smooth') == '--smooth is for videos'
     assert 'from 0 to 1' in complaint('--input', photo, '--detect', '--detector_threshold', 'nan')
 
 
@@ -67,8 +70,8 @@ def test_the_original_placement_needs_a_depth(photo):
 
 
 @pytest.mark.parametrize('words', [
-    '--input a.jpg', '--bbox full', '--bbox_format xyxy', '--bbox_file a', '--detect', '--smooth gaussian',
-    '--output out'])
+    '--input a.jpg', '--bbox full', '--bbox_format xyxy', '--bbox_file a', '--detect', '--smooth',
+    '--side_by_side', '--turntable', '--every_frame', '--output out'])
 def test_the_page_takes_its_images_and_boxes_itself(words):
     assert complaint('--serve', *words.split()).startswith(f'{words.split()[0]} does not go with --serve')
     assert complaint('--serve', '--root_depth', 3, 4) == '--root_depth takes one number with --serve'

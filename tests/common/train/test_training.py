@@ -248,7 +248,7 @@ def test_test_counts_every_sample_once(tmp_path):
     assert tester.test() == {'row': 4.0}
     assert tester.dataset.evaluated == list(range(9))
     assert (tester.cfg.resnet_width, config.resnet_width) == (4, 8)  # the caller's configuration stays as it is
-    written = json.loads((tmp_path / 'result' / 'Synthetic.json').read_text())
+    written = json.loads((tmp_path / 'result' / 'Synthetic_0.json').read_text())
     assert written['metrics'] == {'row': 4.0} and (written['stage'], written['epoch']) == ('lixel', 0)
     with pytest.raises(UserError, match='trained in the lixel stage only'):
         base.Tester(config, tmp_path / 'model_dump' / 'snapshot_0.pth.tar', stage='param')
