@@ -8,9 +8,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import cv2
-import numpy as np
 
-from common.demo.inputs.sources import BoxSource
 from common.demo.people.placer import Placer
 from common.demo.pipeline import Pipeline
 from common.demo.web.server import Server, make_server
@@ -32,17 +30,6 @@ def page_server(folder: Path) -> Iterator[Server]:
         yield running
         running.shutdown()
         thread.join()
-
-
-class SameBoxes(BoxSource):
-    """The boxes given hold for every frame of a video, whatever the random network makes of them."""
-
-    def __init__(self, boxes: list[list[float]], box_format: str) -> None:
-        super().__init__(box_format=box_format)
-        self.boxes = boxes
-
-    def __call__(self, path: Path, number: int, image: np.ndarray) -> list[np.ndarray]:
-        return [np.array(box, np.float32) for box in self.boxes]
 
 
 def send(server: Server, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None,

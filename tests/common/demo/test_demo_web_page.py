@@ -9,12 +9,11 @@ import cv2
 import numpy as np
 import pytest
 
-from common.demo.web import clips
 from common.demo.web.finder import Finder
 from common.errors import UserError
 from tests.demo_tools import write_image, write_video
 from tests.gltf_reader import Gltf
-from tests.page_server import SameBoxes, page_server
+from tests.page_server import page_server
 from tests.web_driver import Browser, browser_missing
 
 pytestmark = pytest.mark.skipif(bool(browser_missing()), reason=f'no browser: {browser_missing()} not installed')
@@ -257,13 +256,13 @@ def test_a_computation_that_is_stopped(browser, photo, server, monkeypatch):
     compute(browser)
 
 
-def test_a_short_video(browser, tmp_path, monkeypatch):
+def test_a_short_video(browser, tmp_path):
     """Its motion is played and can be looked at at any time."""
     pytest.importorskip('pygltflib')
-    monkeypatch.setattr(clips, 'BoxSource', SameBoxes)
     choose(browser, write_video(tmp_path / 'clip.avi', 12))
     assert browser.text('status').startswith('clip.avi: 64 x 48 pixels, first frame.')
     browser.click('#whole')
+    browser.click('#every')
     compute(browser)
     assert browser.script('return document.getElementById("timeline").hidden') is False
     assert browser.script('return Number(document.getElementById("time").max)') == pytest.approx(11 / 25, abs=1e-3)
