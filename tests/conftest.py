@@ -1,13 +1,22 @@
 """Fixtures that several test files share."""
 import json
+import os
 
 import pytest
+import torch
 
 from common.train.logger import close_log
 from data import build_dataset, index
 from main.config import Config
 from tests.data_tools import HANDS, copy_set, data_config
 from tests.golden import make_bodies, make_datasets
+
+
+def pytest_configure():
+    """Test processes side by side have a thread each, and so have the programs that they start."""
+    if 'PYTEST_XDIST_WORKER' in os.environ:
+        os.environ['OMP_NUM_THREADS'] = '1'
+        torch.set_num_threads(1)
 
 
 @pytest.fixture(autouse=True)

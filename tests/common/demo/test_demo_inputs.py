@@ -16,7 +16,7 @@ from common.demo.inputs.find import find_inputs
 from common.demo.inputs.images import frame_count, read_image
 from common.demo.inputs.sources import BoxSource, InputImage, read_frames, read_images
 from common.demo.inputs.video import Video
-from common.demo.outputs.video_files import OverlayVideos
+from common.demo.outputs.video_writer import VideoWriter
 from common.errors import UserError
 from common.files.avif import upright
 
@@ -223,7 +223,7 @@ def test_video_whose_name_is_no_text(tmp_path):
     with pytest.raises(UserError, match='names in UTF-8'):
         Video(path)
     with pytest.raises(UserError, match='names in UTF-8'):
-        OverlayVideos(path, None, 25)
+        VideoWriter(path, 'rendered_mesh_lixel', (48, 64), 25)
 
 
 def test_video_frames_in_order(tmp_path):
