@@ -8,6 +8,8 @@ from common.demo.inputs.boxes import RawBox
 from common.demo.inputs.images import IMAGE_SUFFIXES
 from common.errors import UserError, shown
 
+NO_IMAGE = 'no image'
+
 
 @dataclass
 class BoxTable:
@@ -54,7 +56,7 @@ class BoxTable:
         """
         used = {self._name_of(path) for path in (*paths, *others)}
         names = [name for name in self.named if name not in used]
-        return self._complain(names, 'no image', len(self.listed) - len(paths))
+        return self._complain(names, NO_IMAGE, len(self.listed) - len(paths))
 
     def check_frames(self, path: Path, count: int | None = None) -> str:
         """The same for the video `path` with so many frames; None: they are not counted yet."""
@@ -79,6 +81,9 @@ class BoxTable:
         more = ' ...' if len(names) > 3 else ''
         text = f'{self.path}: {len(names)} of its names fit {what}: {", ".join(map(shown, names[:3]))}{more}'
         if self.has_ids:
+            if all(map(is_number, self.named)) and what == NO_IMAGE:
+                text += ('. A number is found in names such as 000000000139.jpg; for other names the file needs the '
+                         'list "images" of COCO, with "id" and "file_name"')
             raise UserError(f'--bbox_file {text}')
         return text
 
