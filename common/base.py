@@ -208,18 +208,18 @@ class Tester(Base):
 
     def __init__(self, config: Config, snapshot: str | Path, stage: str | None = None) -> None:
         content = checkpoint.read(snapshot)
-        config = copy.deepcopy(config)
-        snapshot_meta.adopt(snapshot_meta.describe(content, snapshot), config, snapshot, stage)
-        super().__init__(config, 'test_logs')
+        adopted = copy.deepcopy(config)
+        snapshot_meta.adopt(snapshot_meta.describe(content, snapshot), adopted, snapshot, stage)
+        super().__init__(adopted, 'test_logs')
         snapshot_meta.warn_of_unfinished(content, snapshot)
+        snapshot_meta.warn_of_other_kind(config, adopted, snapshot)
         self.snapshot = Path(snapshot)
         self.epoch = content['epoch']
         model = get_model(self.cfg, self.body_model(), 'test')
         checkpoint.load_network(model, content, snapshot, regressor_optional=self.cfg.stage == 'lixel')
         self.dataset = build_dataset(self.cfg.testset, 'test', self.cfg)  # last: it may take minutes
         processes.require_same({'the epoch tested': self.epoch, 'the number of test samples': len(self.dataset)})
-        prepared = prepare_for_inference(model, self.device)
-        self.net = wrap(prepared, self.devices, self.cfg.amp, self.cfg.compile)
+        self.net = wrap(prepare_for_inference(model, self.device), self.devices, self.cfg.amp, self.cfg.compile)
 
     @torch.inference_mode()
     def test(self) -> dict[str, float]:
