@@ -39,7 +39,6 @@ from data.assets.missing import report_missing
 from data.checks.truth import refuse_nothing_to_learn
 from data.dataset import mix_datasets
 from main.config import Config
-from main.config_check import check_train_batch
 from main.model import Model, get_model
 
 log = logging.getLogger(__name__)
@@ -95,7 +94,7 @@ class Trainer(Base):
     """
 
     def __init__(self, config: Config, weights: str | Path | None = None) -> None:
-        check_train_batch(config.train_batch_size)
+        config.check_training()
         super().__init__(config, 'train_logs', alone=True)
         if weights:
             self.cfg.update({'pretrained_backbone': False})
