@@ -38,7 +38,6 @@ from data.checks.truth import refuse_nothing_to_learn
 from data.dataset import mix_datasets
 from data.evaluation.report import save_test
 from main.config import Config
-from main.config_check import check_train_batch
 from main.model import Model, get_model
 
 log = logging.getLogger(__name__)
@@ -99,7 +98,7 @@ class Trainer(Base):
     """
 
     def __init__(self, config: Config, weights: str | Path | None = None) -> None:
-        check_train_batch(config.train_batch_size)
+        config.check_training()
         super().__init__(config, 'train_logs', alone=True)
         if weights:
             self.cfg.update({'pretrained_backbone': False})
@@ -219,10 +218,11 @@ class Tester(Base):
 
     def __init__(self, config: Config, snapshot: str | Path, stage: str | None = None) -> None:
         content = checkpoint.read(snapshot)
-        config = copy.deepcopy(config)
-        snapshot_meta.adopt(snapshot_meta.describe(content, snapshot), config, snapshot, stage)
-        super().__init__(config, 'test_logs', precision='highest')  # the metrics do not depend on TF32
+        adopted = copy.deepcopy(config)
+        snapshot_meta.adopt(snapshot_meta.describe(content, snapshot), adopted, snapshot, stage)
+        super().__init__(adopted, 'test_logs', precision='highest')  # the metrics do not depend on TF32
         snapshot_meta.warn_of_unfinished(content, snapshot)
+        snapshot_meta.warn_of_other_kind(config, adopted, snapshot)
         self.snapshot = Path(snapshot)
         self.epoch = content['epoch']
         self.model = get_model(self.cfg, self.body_model(), 'test')

@@ -30,7 +30,6 @@ from common.errors import UserError, run_main
 from common.files.whole import write_text
 from common.snapshot.meta import versions
 from main.config import Config
-from main.config_check import check_train_batch
 from tool.bench.evaluation import measure_evaluation
 from tool.bench.loading import measure_loader
 from tool.bench.memory import measure_memory
@@ -57,7 +56,7 @@ def settings(args: argparse.Namespace) -> tuple[Config, str]:
                 'synthetic_cache': False})  # nano's cache takes minutes to draw
     cfg.override(each_once(args.options))
     cfg.update({'pretrained_backbone': False})
-    check_train_batch(cfg.train_batch_size)
+    cfg.check_training()
     return cfg, choose_body(cfg)
 
 
