@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from common.devices.cpus import core_count
-from common.devices.gpus import select_gpus
 from common.errors import UserError
 from main.config_check import check_heat_maps, fields_by_key, rule_of, setting, typed_values
 from main.config_text import preset_path, read_settings, read_words
@@ -206,6 +205,8 @@ class Config:
 
         Chooses the GPUs, so call it before anything uses CUDA. UserError: bad text or a GPU that is not there.
         """
+        from common.devices.gpus import select_gpus  # imports PyTorch, which --help does not need
+
         self.update({'gpu_ids': gpu_ids or '', 'stage': stage, 'continue_train': continue_train})
         select_gpus(gpu_ids)
 

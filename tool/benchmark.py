@@ -18,15 +18,43 @@ import platform
 import runpy
 from pathlib import Path
 
-import torch
-
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[1] / 'main' / 'init_path.py'))
 
-from common.arguments import Parser, a_path, each_once
+from common.arguments import Parser, a_path, each_once, show_help
+from common.errors import UserError, run_main
+
+PART_NAMES = ('inference', 'training', 'memory', 'loader', 'evaluation', 'onnx')
+BY_DEFAULT = PART_NAMES[:-1]  # onnx needs packages that are optional
+TEST_BATCH = 8
+TRAIN_BATCH = 4
+
+
+def make_parser() -> Parser:
+    """The parser of the command line."""
+    parser = Parser(__doc__)
+    parser.add_argument('--gpu', metavar='IDS', help='0 or cpu; for --scaling also 0-3 (default: GPU 0, or the CPU)')
+    parser.add_argument('--cfg', default='body', metavar='NAME', help='body (default), hand, nano, or a YAML file')
+    parser.add_argument('--stage', choices=('lixel', 'param'), default='lixel')
+    parser.add_argument('--batch', type=int, metavar='N', help='samples per batch '
+                        f'(default: inference {TEST_BATCH}, training {TRAIN_BATCH})')
+    parser.add_argument('--parts', default=','.join(BY_DEFAULT), metavar='A,B',
+                        help='what to measure (%(default)s); onnx: onnxruntime beside PyTorch')
+    parser.add_argument('--scaling', action='store_true', help='measure how speed grows with the number of processes')
+    parser.add_argument('--repeats', type=int, default=5, metavar='N', help='repetitions, of which the median counts')
+    parser.add_argument('--json', metavar='FILE', type=a_path, help='also write the numbers there')
+    parser.add_argument('--scaling_worker', action='store_true', help=argparse.SUPPRESS)
+    parser.add_argument('options', nargs='*', metavar='key=value', help='settings of main/config.py')
+    return parser
+
+
+if __name__ == '__main__':
+    show_help(make_parser)  # before PyTorch is imported, which takes seconds
+
+import torch
+
 from common.devices.gpus import devices, tune
 from common.devices.wrap import autocast_dtype
-from common.errors import UserError, run_main
 from common.files.whole import write_text
 from common.snapshot.meta import versions
 from main.config import Config
@@ -39,11 +67,8 @@ from tool.bench.scaling import measure_scaling, worker
 from tool.bench.timing import HEADER, Row
 from tool.files.write import writing
 
-PARTS = {'inference': measure_inference, 'training': measure_training, 'memory': measure_memory,
-         'loader': measure_loader, 'evaluation': measure_evaluation, 'onnx': measure_onnx}
-BY_DEFAULT = [part for part in PARTS if part != 'onnx']  # which needs packages that are optional
-TEST_BATCH = 8
-TRAIN_BATCH = 4
+MEASURES = (measure_inference, measure_training, measure_memory, measure_loader, measure_evaluation, measure_onnx)
+PARTS = dict(zip(PART_NAMES, MEASURES, strict=True))
 
 
 def settings(args: argparse.Namespace) -> tuple[Config, str]:
@@ -106,24 +131,6 @@ def measure(cfg: Config, args: argparse.Namespace, parts: list[str]) -> list[Row
         print(*new, sep='\n', flush=True)
         rows += new
     return rows
-
-
-def make_parser() -> Parser:
-    """The parser of the command line."""
-    parser = Parser(__doc__)
-    parser.add_argument('--gpu', metavar='IDS', help='0 or cpu; for --scaling also 0-3 (default: GPU 0, or the CPU)')
-    parser.add_argument('--cfg', default='body', metavar='NAME', help='body (default), hand, nano, or a YAML file')
-    parser.add_argument('--stage', choices=('lixel', 'param'), default='lixel')
-    parser.add_argument('--batch', type=int, metavar='N', help='samples per batch '
-                        f'(default: inference {TEST_BATCH}, training {TRAIN_BATCH})')
-    parser.add_argument('--parts', default=','.join(BY_DEFAULT), metavar='A,B',
-                        help='what to measure (%(default)s); onnx: onnxruntime beside PyTorch')
-    parser.add_argument('--scaling', action='store_true', help='measure how speed grows with the number of processes')
-    parser.add_argument('--repeats', type=int, default=5, metavar='N', help='repetitions, of which the median counts')
-    parser.add_argument('--json', metavar='FILE', type=a_path, help='also write the numbers there')
-    parser.add_argument('--scaling_worker', action='store_true', help=argparse.SUPPRESS)
-    parser.add_argument('options', nargs='*', metavar='key=value', help='settings of main/config.py')
-    return parser
 
 
 def main(argv: list[str] | None = None) -> None:
