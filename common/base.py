@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import DataLoader
 from tqdm import tqdm
 
 from common.devices import processes
@@ -25,7 +24,7 @@ from common.nets.fuse import prepare_for_inference
 from common.snapshot import checkpoint
 from common.snapshot import meta as snapshot_meta
 from common.train import random_state
-from common.train.loader import EpochView, Reader, TrainBatches, make_loader, shard
+from common.train.loader import EpochView, Loader, Reader, TrainBatches, make_loader, shard
 from common.train.logger import open_log, start_console
 from common.train.loop import Progress, TrainLoop
 from common.train.metrics_file import MetricsFile
@@ -72,8 +71,8 @@ class Base:
             torch.backends.cudnn.benchmark = True
             torch.set_float32_matmul_precision('high')
 
-    def loader(self, dataset: Any, batches: Any) -> DataLoader:
-        """A DataLoader with this process's share of the machine's loader processes."""
+    def loader(self, dataset: Any, batches: Any) -> Loader:
+        """A Loader with this process's share of the machine's loader processes."""
         workers = -(-self.cfg.num_thread // processes.local_size())
         return make_loader(EpochView(dataset), batches, workers, self.device.type == 'cuda')
 
