@@ -1,7 +1,5 @@
-"""Lists of samples that worker processes share, and the mixture of several data sets."""
-import pickle
-import zlib
-from collections.abc import Iterable, Sequence
+"""The random numbers of a sample, and the mixture of several data sets."""
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,43 +10,6 @@ from common.utils.preprocessing import float_image
 
 Arrays = dict[str, np.ndarray]
 Item = tuple[Arrays, Arrays, Arrays]  # inputs, targets, meta_info
-
-
-class PackedList:
-    """A read-only list of picklable items in one buffer of bytes with offsets.
-
-    Worker processes read it without touching a reference count, so the pages stay shared. What all items have in
-    common (field names, shapes of arrays) is stored once: it is the dictionary of a lossless compression.
-    """
-
-    def __init__(self, items: Iterable[Any]) -> None:
-        self._common = b''
-        buffer = bytearray()
-        ends = [0]
-        for item in items:
-            plain = pickle.dumps(item, protocol=5)
-            if not self._common:
-                self._common = plain[:1 << 15]
-            packer = zlib.compressobj(level=1, wbits=-15, memLevel=5, zdict=self._common)
-            buffer += packer.compress(plain) + packer.flush()
-            ends.append(len(buffer))
-        self._bytes = np.frombuffer(buffer, np.uint8)
-        self._starts = np.array(ends, np.int64)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
-        return self._bytes.nbytes + self._starts.nbytes + len(self._common)
-
-    def __len__(self) -> int:
-        return len(self._starts) - 1
-
-    def __getitem__(self, index: int) -> Any:
-        """A fresh copy of the item; negative indices count from the end. IndexError beyond it."""
-        index = range(len(self))[index]
-        start, end = self._starts[index:index + 2]
-        unpacker = zlib.decompressobj(wbits=-15, zdict=self._common)
-        return pickle.loads(unpacker.decompress(self._bytes[start:end].data))
 
 
 def sample_rng(seed: int, epoch: int, index: int) -> np.random.Generator:

@@ -13,16 +13,18 @@ from common.files.images import check_size, read_image
 from common.human_model import get_human_model
 from common.utils.preprocessing import AugParams, color_scale, crop_image
 from data.boxes import Boxes, BoxRules, rootnet_place
-from data.checks.load_check import MISSING, LoadCheck
-from data.checks.parsing import Exclusion, parsed, without_fits
+from data.checks.load_check import LoadCheck
+from data.checks.parsing import Exclusion
 from data.checks.replaced import Replaced
+from data.checks.tally import MISSING
 from data.codec import LixelCodec
-from data.dataset import Item, PackedList, sample_rng, with_float_image
+from data.dataset import Item, sample_rng, with_float_image
 from data.evaluation import report
 from data.evaluation.evaluator import Errors, EvalBatch, Evaluator, JointTruth, MeshTruth
 from data.evaluation.mesh_errors import EvalJoints
 from data.fit_bodies import FitBodies, require_kind
 from data.joint_set import JointSet
+from data.opening import open_samples
 from data.placed_fit import place_fit
 from data.sample import Sample
 from data.settings import Settings
@@ -48,10 +50,11 @@ class MeshDataset(Dataset):
     splits        the splits it has, out of 'train', 'validation', 'test'
     suspect       the file to name when many samples make no sense
     rootnet       None, or (file under the data set's folder, key, metres per unit) of test boxes and root depths
+    kept          attributes that load() sets: plain values, kept with the samples (data/index.py)
     images_are_files   False: `img_path` is not a file, since `load_image` makes the image
 
     It may override `load_image`, to make images instead of reading them, `make_samples`, to hand out a lazy sequence
-    instead of a packed list, `compare` and `print_eval_result`, to write files for instance. load() has `self.folder`,
+    instead of packed samples, `compare` and `print_eval_result`, to write files for instance. load() has `self.folder`,
     `self.boxes`, data/files.py and data/records.py at hand, and may set `self.protocol`, a text for the report.
 
     `data[i]` is (inputs, targets, meta_info), dictionaries of float32 arrays: in training `img` (3, height, width) in
@@ -69,6 +72,7 @@ class MeshDataset(Dataset):
     suspect: str = 'the annotation file'
     rootnet: tuple[str, str, float] | None = None
     images_are_files: bool = True
+    kept: tuple[str, ...] = ('protocol',)
 
     def __init__(self, split: str, cfg: Settings) -> None:
         self.name = type(self).__name__
@@ -95,7 +99,6 @@ class MeshDataset(Dataset):
         self.boxes = Boxes(self.name, rules, self.check)
         self.exclusion = Exclusion(() if self.training else cfg.exclude, f'{self.name} {split}')
         self.samples = self.make_samples()
-        self.boxes.check_source()
         if not len(self.samples):
             raise UserError(f'{self.name} {split}: no sample can be used; suspect {self.suspect} in {self.folder}')
         if not self.training:
@@ -118,10 +121,7 @@ class MeshDataset(Dataset):
 
     def make_samples(self) -> Any:
         """The sequence of all Samples."""
-        samples = parsed(self.load(), self.name, self.folder)
-        if self.training and self.body.is_foreign:
-            samples = without_fits(samples, self.name, self.fit_models, self.human_model.name)
-        return PackedList(self.exclusion.filter(self.check.filter(samples)))
+        return open_samples(self)
 
     # ---- samples ----
     def __len__(self) -> int:
@@ -235,7 +235,7 @@ class MeshDataset(Dataset):
         return self.evaluator.errors(batch)
 
     def print_eval_result(self, results: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        """Log and save (output/result/<name>.json) what all batches gave, joined: {metric: (N, ...)}.
+        """Log what all batches gave, joined: {metric: (N, ...)}.
 
         Returns:
             The summary: what was tested how, `metrics` (means over the samples) and `per_joint_mm`.
@@ -246,5 +246,4 @@ class MeshDataset(Dataset):
             description['skipped'] = self.check.skipped()
         summary = report.summarise(results, description, self.eval_joints if results else None)
         log.info('%s', report.as_text(summary))
-        report.save_result(self.cfg.output_dir, self.name, summary)
         return summary

@@ -32,6 +32,8 @@ class Config:
     data_dir: str = setting(str(ROOT / 'data'), is_path=True)  # one sub-folder per data set
     human_model_dir: str = setting(str(ROOT / 'data' / 'human_models'), is_path=True)  # SMPL, MANO
     output_dir: str = setting(str(ROOT / 'output'), is_path=True)  # log, model_dump, result, vis
+    cache_dir: str = setting(str(ROOT / 'output' / 'cache'), is_path=True)  # what starts leave for later ones
+    use_index: bool = True  # keep parsed annotations in cache_dir, and map them into memory
     # The body model; auto: by the data sets.
     body_model: str = setting('auto', choices=('auto', 'smpl', 'mano', 'open_body', 'open_hand'))
     use_gt_info: bool = False  # test boxes and root depths from the annotations, not RootNet
@@ -117,6 +119,8 @@ class Config:
     keep_snapshots: int = setting(0, at_least=0)  # how many of the last snapshots to keep; 0: all
     # Steps between snapshots within an epoch, each in place of the last; 0: none.
     snapshot_every: int = setting(1000, at_least=0)
+    # Epochs between two validations on the validation split of testset; 0: none. The best is snapshot_best.
+    validate_every: int = setting(0, at_least=0)
     log_every: int = setting(20, above=0)  # steps between two lines of the training log
     tensorboard: bool = False  # also write TensorBoard events (needs the package tensorboard)
     vis: bool = False  # test: also draw the results into output/vis
@@ -209,7 +213,11 @@ class Config:
         if self.testset == 'FreiHAND' and trained_on != {'FreiHAND'}:
             raise UserError('testset=FreiHAND needs trainset_3d=[FreiHAND] trainset_2d=[]: hands and bodies '
                             'do not share a network (--cfg hand sets all three)')
-        check_heat_maps(self.input_img_shape, self.output_hm_shape)
+        self.check_shapes()
+
+    def check_shapes(self, source: str = '') -> None:
+        """UserError, beginning with `source`, unless the network makes such heat maps from such images."""
+        check_heat_maps(self.input_img_shape, self.output_hm_shape, source)
 
     def resolved(self) -> dict[str, Any]:
         """All settings and derived values as plain types, for the log and the snapshots."""

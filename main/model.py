@@ -6,7 +6,7 @@ from torch import nn
 
 from common.human_model import HumanModel
 from common.nets.layer import init_head
-from common.nets.lixel import LixelHead
+from common.nets.lixel import LixelHead, confidence
 from common.nets.loss import MeshLoss, heatmap_loss, masked_l1
 from common.nets.module import ParamRegressor, Pose2Feat
 from common.nets.resnet import ResNetBackbone
@@ -86,16 +86,16 @@ class Model(nn.Module):
             module.eval()
         return self
 
-    def predict_joints(
-            self, img: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, list[torch.Tensor] | None]:
+    def predict_joints(self, img: torch.Tensor, log_prob: bool = False,
+                       ) -> tuple[torch.Tensor, torch.Tensor, list[torch.Tensor] | None]:
         """(B, 3, H, W) image in 0..1 -> stem feature, joints (B, J, 3) in lixels, their heat maps' log-probabilities.
 
-        The log-probabilities are None unless there is a loss on them.
+        The log-probabilities are None unless `log_prob` asks for them.
         """
         if img.dtype != torch.float64:  # float64 convolutions are slow on channels_last
             img = img.contiguous(memory_format=torch.channels_last)
         stem, feat = self.pose_backbone(img)
-        if self.heatmap_loss_weight:
+        if log_prob:
             joint, logps = self.pose_net(feat, log_prob=True)
             return stem, joint, logps
         return stem, self.pose_net(feat), None
@@ -124,16 +124,17 @@ class Model(nn.Module):
             mode: 'train' or 'test'.
         Returns:
             train: {loss name: (B,) per-sample means}; test: {`joint_coord_img` (B, J, 3) and `mesh_coord_img` (B, V, 3)
-            lixels; in the param stage `mesh_coord_cam` (B, V, 3) root-relative metres, `pose_param`, `shape_param`;
-            `bb2img_trans` and `mesh_coord_cam_target` where given}.
+            lixels, `joint_confidence` (B, J) in 0..1; in the param stage `mesh_coord_cam` (B, V, 3) root-relative
+            metres, `pose_param`, `shape_param`; `bb2img_trans` and `mesh_coord_cam_target` where given}.
         """
         train_lixels = mode == 'train' and self.stage == 'lixel'
+        log_prob = self.heatmap_loss_weight > 0 or mode == 'test'
         img = float_image(inputs)
         if train_lixels and self.pose_only:
-            _, joint, logps = self.predict_joints(img)
+            _, joint, logps = self.predict_joints(img, log_prob)
             return self.joint_losses(joint, logps, targets, meta_info)
         with torch.set_grad_enabled(train_lixels and not self.freeze_pose):
-            stem, joint, logps = self.predict_joints(img)
+            stem, joint, logps = self.predict_joints(img, log_prob)
         with torch.set_grad_enabled(train_lixels):
             mesh = self.predict_mesh(stem, joint)
         with torch.autocast(mesh.device.type, enabled=False):
@@ -146,7 +147,8 @@ class Model(nn.Module):
         if mode == 'train':
             pose, shape, _, joint_cam = self.predict_params(joint_from_mesh)
             return self.param_losses(pose, shape, joint_cam, targets, meta_info)
-        out = {'joint_coord_img': joint, 'mesh_coord_img': mesh}
+        assert logps is not None
+        out = {'joint_coord_img': joint, 'mesh_coord_img': mesh, 'joint_confidence': confidence(logps, self.sigma)}
         if self.stage == 'param':
             with torch.no_grad():
                 pose, shape, mesh_cam, _ = self.predict_params(joint_from_mesh)

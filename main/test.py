@@ -1,4 +1,4 @@
-"""Test one snapshot; metrics on the screen and in output/result/<testset>.json.
+"""Test one snapshot; metrics on the screen and in output/result/<testset>_<epoch>.json.
 
     python main/test.py --gpu 0 --test_epoch 12
     python main/test.py --cfg nano --snapshot output/model_dump/snapshot_14.pth.tar

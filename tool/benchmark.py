@@ -24,7 +24,7 @@ if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[1] / 'main' / 'init_path.py'))
 
 from common.arguments import Parser, a_path, each_once
-from common.devices.gpus import devices
+from common.devices.gpus import devices, tune
 from common.devices.wrap import autocast_dtype
 from common.errors import UserError, run_main
 from common.files.whole import write_text
@@ -59,13 +59,6 @@ def settings(args: argparse.Namespace) -> tuple[Config, str]:
     cfg.update({'pretrained_backbone': False})
     check_train_batch(cfg.train_batch_size)
     return cfg, choose_body(cfg)
-
-
-def tune_gpu() -> None:
-    """As in training: the fastest convolutions, and TF32. It serves the yardstick as well."""
-    if torch.cuda.is_available():
-        torch.backends.cudnn.benchmark = True
-        torch.set_float32_matmul_precision('high')
 
 
 def describe(cfg: Config) -> dict[str, object]:
@@ -145,7 +138,7 @@ def main(argv: list[str] | None = None) -> None:
     if not set(parts) <= set(PARTS):
         raise UserError(f'--parts {args.parts}: some of {", ".join(PARTS)}, with commas between them')
     cfg, note = settings(args)
-    tune_gpu()
+    tune('high')  # as in training; the yardstick too
     if args.scaling_worker:
         worker(cfg)
         return

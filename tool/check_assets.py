@@ -7,16 +7,14 @@
 
 prints a table: present, MISSING (what for, where to get it, which setting does without it) or BROKEN (the first bad
 record); how many listed images are absent; and what is ready. Exit code 1 if something asked for is not ready.
+A training looks for images only when it parses the annotations (cache_dir); this looks again, and keeps what it finds.
 """
 import importlib
-import json
 import runpy
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[1] / 'main' / 'init_path.py'))
@@ -28,6 +26,8 @@ from common.human_model import OFFICIAL, get_human_model
 from common.human_model.model_spec import GENDERS, find_model_file
 from data import build_dataset, dataset_names
 from data.assets.table import Asset, assets_of
+from data.files import read_array, read_json
+from data.index import forget
 from data.mesh_dataset import MeshDataset
 from data.PW3D.PW3D import PW3D
 from main.config import Config
@@ -52,14 +52,14 @@ def check_file(path: Path, asset: Asset) -> tuple[str, str]:
     if not path.is_file():
         return (ABSENT if asset.optional else MISSING), ''
     layout: Any = asset.layout
+    problem = ''
     try:
         if isinstance(layout, tuple):
-            shape = np.load(path, allow_pickle=False).shape
-            problem = '' if shape == layout else f'its shape is {shape}, expected {layout}'
+            read_array(path, layout, asset.holds)
         else:
-            problem = layout.first_problem(json.loads(path.read_text(encoding='utf-8-sig')))
-    except (OSError, ValueError, EOFError) as error:
-        problem = f'{error}; get it again'
+            problem = layout.first_problem(read_json(path, asset.holds))
+    except UserError as error:
+        problem = str(error)
     if problem:
         return BROKEN, problem
     return PRESENT, ''
@@ -158,7 +158,11 @@ def _loader(name: str) -> type[MeshDataset]:
 
 
 def check_split(name: str, split: str, cfg: Config, fits: int) -> bool:
-    """Load a split as training and test do, count its images, draw `fits` of its fits; whether all was good."""
+    """Load a split as training and test do, count its images, draw `fits` of its fits; whether all was good.
+
+    The annotations are parsed, whether an index has them or not, and what is found about the images is kept there.
+    """
+    forget(cfg.cache_dir, name, split)
     try:
         dataset = build_dataset(name, split, cfg)
     except UserError as error:

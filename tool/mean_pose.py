@@ -5,6 +5,7 @@
 prints the mean of each metric, millimetres. The mean pose is taken over the root-relative fitted meshes of the first
 training samples, the error over the whole test set.
 """
+import copy
 import runpy
 from pathlib import Path
 
@@ -70,7 +71,10 @@ def main(argv: list[str] | None = None) -> None:
     names = [*config.trainset_3d, *config.trainset_2d]
     if not names:
         raise UserError('no training set to take the mean of: name one in trainset_3d')
-    mesh = mean_mesh(build_dataset(names[0], 'train', config), args.samples)
+    trained_on = copy.deepcopy(config)  # draws no more synthetic images than it uses
+    size = min(args.samples, config.synthetic_train_size)
+    trained_on.update({'synthetic_train_size': size, 'synthetic_cache': False})
+    mesh = mean_mesh(build_dataset(names[0], 'train', trained_on), args.samples)
     errors = evaluate(build_dataset(config.testset, 'test', config), mesh)
     texts = [f'{name} {value:.1f} mm' for name, value in errors.items()]
     print(f'{config.testset}, the mean pose of {names[0]}: {", ".join(texts)}')

@@ -29,6 +29,7 @@ from common.export.motion import Motion, View
 from common.human_model.body_model import HumanModel
 
 COLOR = (166, 189, 219)
+UNITS = 'metres; x right, y up, z towards the camera, which stands in the origin'
 POSEDIRS = ('leave_out', 'morph')
 
 
@@ -63,7 +64,7 @@ def mesh_glb(
     mesh = add_mesh(builder, points, faces, name, color)
     builder.node(name=name, mesh=mesh)
     add_camera(builder, view)
-    extras = {'units': 'metres'}
+    extras = {'units': UNITS}
     return Glb(builder.content(extras), extras)
 
 
@@ -121,7 +122,7 @@ def _extras(
     if posedirs == 'morph' and figure.posedirs is not None:
         kept_as = 'morph targets'
     return {
-        'units': 'metres',
+        'units': UNITS,
         'body_model': human_model.name,
         'gender': human_model.gender,
         'left_hand': motion.left_hand,

@@ -137,7 +137,7 @@ def format_losses(losses: dict[str, float]) -> str:
 
 def train_line(position: tuple[int, int, int, int], lr: float, speed: tuple[float, float],
                losses: dict[str, float], extra: str = '') -> str:
-    """The log line of a training step.
+    """The log line of a training step, with the time that the rest of the stage takes at this speed.
 
     Args:
         position: epoch, end epoch, iteration, iterations per epoch.
@@ -149,7 +149,9 @@ def train_line(position: tuple[int, int, int, int], lr: float, speed: tuple[floa
     epoch, end_epoch, itr, itrs = position
     total, read = speed
     hours = total * itrs / 3600
+    steps_left = (end_epoch - epoch) * itrs - itr - 1
     line = (f'Epoch {epoch}/{end_epoch} itr {itr}/{itrs}: lr: {lr:.4g} '
             f'speed: {total:.2f}({total - read:.2f}s r{read:.2f})s/itr {hours:.2f}h/epoch '
+            f'{total * steps_left / 3600:.2f}h left loss: {sum(losses.values()):.4f} '
             f'{format_losses(losses)}')
     return f'{line} {extra}'.rstrip()

@@ -30,6 +30,8 @@ from common.files.listing import visible_files
 from common.human_model import HumanModel, get_human_model
 from common.utils.joint_set import SMPL
 from common.utils.transforms import cam2pixel, flip_pose
+from data.checks.limits import LARGEST_DEPTH, fit_fault, within
+from data.sample import Fit
 from tool.convert.damaged import Damaged, DamagedItem
 from tool.convert.fits import move_fits, move_points, rigid_motion, run_body, tight_box
 from tool.convert.parser import add_max_damaged, make_parser
@@ -72,9 +74,11 @@ def read_clip(path: Path) -> Clip:
         raise DamagedItem(f'{path} is no _info.mat file of SURREAL ({error}): download the clip again') from error
     if not len(clip.pose) == len(clip.joints) == len(clip.pixels) > 0:
         raise DamagedItem(f'{path} has no frames, or not as many poses as joints: download the clip again')
-    for name in ('pose', 'shape', 'joints', 'pixels', 'place'):
-        if not np.isfinite(getattr(clip, name)).all():
-            raise DamagedItem(f'{path} has values that are not finite ({name}): download the clip again')
+    fault = fit_fault(Fit(clip.pose, clip.shape, clip.place), None)
+    if not (within(clip.joints, LARGEST_DEPTH) and within(clip.pixels, LARGEST_DEPTH)):
+        fault = 'joints not finite, or impossibly far'
+    if fault:
+        raise DamagedItem(f'{path}: {fault}: download the clip again')
     return clip
 
 

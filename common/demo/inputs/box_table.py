@@ -8,6 +8,8 @@ from common.demo.inputs.boxes import RawBox
 from common.demo.inputs.images import IMAGE_SUFFIXES
 from common.errors import UserError, shown
 
+MAX_NAMED = 20  # names in a message
+
 
 @dataclass
 class BoxTable:
@@ -18,11 +20,13 @@ class BoxTable:
         named: name or number, as the file has it -> boxes.
         listed: the boxes of each image or frame in their order, where the file gives no names.
         has_ids: each entry says whose box it is; one that fits nothing is an error.
+        claimed: names that fit an input as they are, and so no other file of that name.
     """
     path: Path
     named: dict[str, list[RawBox]]
     listed: list[list[RawBox]] = field(default_factory=list)
     has_ids: bool = False
+    claimed: set[str] = field(default_factory=set)
 
     def of_image(self, path: Path, number: int) -> list[RawBox]:
         """The boxes of the image file `path`, which is the input of that number."""
@@ -52,6 +56,9 @@ class BoxTable:
         Raises:
             UserError: an entry names an image that is not there.
         """
+        for path in paths:
+            names = self._by_last_part.get(path.name, [])
+            self.claimed |= {name for name in names if _ends_with(path, name) and name != path.name}
         used = {self._name_of(path) for path in (*paths, *others)}
         names = [name for name in self.named if name not in used]
         return self._complain(names, 'no image', len(self.listed) - len(paths))
@@ -76,8 +83,8 @@ class BoxTable:
             return f'{self.path}: its last {surplus} entries fit {what}'
         if not names:
             return ''
-        more = ' ...' if len(names) > 3 else ''
-        text = f'{self.path}: {len(names)} of its names fit {what}: {", ".join(map(shown, names[:3]))}{more}'
+        more = ' ...' if len(names) > MAX_NAMED else ''
+        text = f'{self.path}: {len(names)} of its names fit {what}: {", ".join(map(shown, names[:MAX_NAMED]))}{more}'
         if self.has_ids:
             raise UserError(f'--bbox_file {text}')
         return text
@@ -96,7 +103,7 @@ class BoxTable:
             fitting = [name for name in names if _ends_with(path, name)]
             if fitting:
                 return max(fitting, key=len)
-            if len(names) == 1:  # the same file in another place
+            if len(names) == 1 and names[0] not in self.claimed:  # the same file in another place
                 return names[0]
         return None
 

@@ -12,9 +12,9 @@ from common.human_model import get_human_model
 from common.snapshot import checkpoint
 from common.train.optim import freeze_and_collect
 from main.model import get_model
-from tests.common.devices.simulation import cpu_devices, simulate
 from tests.tiny import RandomDataset, tiny_config, use_random_data
 from tool.bench.network import random_batch
+from tool.gpus.simulation import cpu_devices, simulated_devices
 
 STAGES = {'lixel': ['heatmap_loss_weight=1'], 'pose only': [], 'frozen pose': ['freeze_pose=true'],
           'param': ['stage=param'], 'hand param': ['stage=param', 'body_model=open_hand'],
@@ -22,9 +22,10 @@ STAGES = {'lixel': ['heatmap_loss_weight=1'], 'pose only': [], 'frozen pose': ['
 
 
 @pytest.fixture
-def sent(monkeypatch):
+def sent():
     """The numbers sent between the simulated devices."""
-    return simulate(monkeypatch)
+    with simulated_devices() as sent:
+        yield sent
 
 
 @pytest.fixture
