@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader
 
 from common.devices import processes
 from common.devices.gpus import devices, tune
@@ -21,7 +20,7 @@ from common.nets.fuse import prepare_for_inference
 from common.snapshot import checkpoint
 from common.snapshot import meta as snapshot_meta
 from common.train import random_state
-from common.train.loader import EpochView, TrainBatches, make_loader
+from common.train.loader import EpochView, Loader, TrainBatches, make_loader
 from common.train.logger import open_log, start_console
 from common.train.loop import Progress, TrainLoop
 from common.train.metrics_file import MetricsFile
@@ -69,8 +68,8 @@ class Base:
             start_console(logging.WARNING)  # what happens in all processes is reported by the first
         tune(precision)
 
-    def loader(self, dataset: Any, batches: Any) -> DataLoader:
-        """A DataLoader with this process's share of the machine's loader processes."""
+    def loader(self, dataset: Any, batches: Any) -> Loader:
+        """A Loader with this process's share of the machine's loader processes."""
         workers = -(-self.cfg.num_thread // processes.local_size())
         return make_loader(EpochView(dataset), batches, workers, self.device.type == 'cuda')
 

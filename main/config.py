@@ -108,7 +108,7 @@ class Config:
 
     # ---- Machine ----
     gpu_ids: str = ''  # the text of --gpu; empty: GPU 0, or the CPU where there is none
-    num_thread: int = setting(min(CORES, 16), at_least=0, at_most=1024)  # loader processes; 0: none
+    num_thread: int = setting(min(CORES, 1024), at_least=0, at_most=1024)  # loader processes; 0: none
     amp: str = setting('none', choices=('none', 'bf16', 'fp16'))  # mixed precision
     compile: bool = False  # torch.compile the network
     # Of images and weights; auto: channels_last with mixed precision, with TF32, and on CPUs.

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from common.errors import UserError, is_killed_worker
 from common.train.stop import SIGNALS
-from common.train.transport import PREFETCH, Transport
+from common.train.transport import PREFETCH, PackedBatches, Transport, as_it_is
 
 GRACE = 20  # seconds a loader process lives on after SIGTERM
 
@@ -126,9 +126,9 @@ class Loader(DataLoader):
         if workers:
             context = 'fork'
             prefetch = PREFETCH
-        super().__init__(dataset, batch_sampler=batches, num_workers=workers, prefetch_factor=prefetch,
-                         collate_fn=transport.pack, worker_init_fn=init_worker, persistent_workers=workers > 0,
-                         multiprocessing_context=context)
+        super().__init__(PackedBatches(dataset, transport), batch_sampler=batches, num_workers=workers,
+                         prefetch_factor=prefetch, collate_fn=as_it_is, worker_init_fn=init_worker,
+                         persistent_workers=workers > 0, multiprocessing_context=context)
         self.transport = transport
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]  # a DataLoader's own iterator gives packed batches

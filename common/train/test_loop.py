@@ -5,17 +5,16 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
-from torch.utils.data import DataLoader
 from tqdm import tqdm
 
 from common.devices import processes
 from common.devices.wrap import to_network
-from common.train.loader import Reader, shard
+from common.train.loader import Loader, Reader, shard
 from common.train.overlap import Overlap
 
 
 @torch.inference_mode()
-def run_test(net: nn.Module, dataset: Any, make_loader: Callable[[Any, list], DataLoader], batch_size: int,
+def run_test(net: nn.Module, dataset: Any, make_loader: Callable[[Any, list], Loader], batch_size: int,
              device: torch.device) -> dict[str, Any] | None:
     """Predict every sample once, and compare.
 
