@@ -27,6 +27,7 @@ from common.errors import UserError, run_main
 
 PART_NAMES = ('inference', 'training', 'memory', 'loader', 'evaluation', 'onnx')
 BY_DEFAULT = PART_NAMES[:-1]  # onnx needs packages that are optional
+OPENING = 'opening'  # not by default: it writes files of gigabytes
 TEST_BATCH = 8
 TRAIN_BATCH = 4
 
@@ -40,7 +41,10 @@ def make_parser() -> Parser:
     parser.add_argument('--batch', type=int, metavar='N', help='samples per batch '
                         f'(default: inference {TEST_BATCH}, training {TRAIN_BATCH})')
     parser.add_argument('--parts', default=','.join(BY_DEFAULT), metavar='A,B',
-                        help='what to measure (%(default)s); onnx: onnxruntime beside PyTorch')
+                        help='what to measure (%(default)s); onnx: onnxruntime beside PyTorch; opening: a large set')
+    parser.add_argument('--files', metavar='FOLDER', type=Path, help='of opening: where its files are or will be '
+                        '(default: a temporary folder)')
+    parser.add_argument('--share', type=float, default=1., help='of opening: size of the files, 1 for that of MuCo')
     parser.add_argument('--scaling', action='store_true', help='measure how speed grows with the number of processes')
     parser.add_argument('--repeats', type=int, default=5, metavar='N', help='repetitions, of which the median counts')
     parser.add_argument('--json', metavar='FILE', type=a_path, help='also write the numbers there')
@@ -69,18 +73,8 @@ from tool.bench.scaling import measure_scaling, worker
 from tool.bench.timing import HEADER, Row
 from tool.files.write import writing
 
-<<<<<<< HEAD
 MEASURES = (measure_inference, measure_training, measure_memory, measure_loader, measure_evaluation, measure_onnx)
 PARTS = dict(zip(PART_NAMES, MEASURES, strict=True))
-=======
-PARTS = {'inference': measure_inference, 'training': measure_training, 'memory': measure_memory,
-         'loader': measure_loader, 'evaluation': measure_evaluation, 'onnx': measure_onnx}
-BY_DEFAULT = list(PARTS)
-BY_DEFAULT.remove('onnx')  # needs packages that are optional
-OPENING = 'opening'  # not by default: it writes files of gigabytes
-TEST_BATCH = 8
-TRAIN_BATCH = 4
->>>>>>> f16a
 
 
 def settings(args: argparse.Namespace) -> tuple[Config, str]:
@@ -149,30 +143,6 @@ def measure(cfg: Config, args: argparse.Namespace, parts: list[str]) -> list[Row
     return rows
 
 
-<<<<<<< HEAD
-=======
-def make_parser() -> Parser:
-    """The parser of the command line."""
-    parser = Parser(__doc__)
-    parser.add_argument('--gpu', metavar='IDS', help='0 or cpu; for --scaling also 0-3 (default: GPU 0, or the CPU)')
-    parser.add_argument('--cfg', default='body', metavar='NAME', help='body (default), hand, nano, or a YAML file')
-    parser.add_argument('--stage', choices=('lixel', 'param'), default='lixel')
-    parser.add_argument('--batch', type=int, metavar='N', help='samples per batch '
-                        f'(default: inference {TEST_BATCH}, training {TRAIN_BATCH})')
-    parser.add_argument('--parts', default=','.join(BY_DEFAULT), metavar='A,B',
-                        help='what to measure (%(default)s); onnx: onnxruntime beside PyTorch; opening: a large set')
-    parser.add_argument('--files', metavar='FOLDER', type=Path, help='of opening: where its files are or will be '
-                        '(default: a temporary folder)')
-    parser.add_argument('--share', type=float, default=1., help='of opening: size of the files, 1 for that of MuCo')
-    parser.add_argument('--scaling', action='store_true', help='measure how speed grows with the number of processes')
-    parser.add_argument('--repeats', type=int, default=5, metavar='N', help='repetitions, of which the median counts')
-    parser.add_argument('--json', metavar='FILE', type=a_path, help='also write the numbers there')
-    parser.add_argument('--scaling_worker', action='store_true', help=argparse.SUPPRESS)
-    parser.add_argument('options', nargs='*', metavar='key=value', help='settings of main/config.py')
-    return parser
-
-
->>>>>>> f16a
 def main(argv: list[str] | None = None) -> None:
     """Run the command line `argv` (default: the process's own)."""
     args = make_parser().parse_intermixed_args(argv)
