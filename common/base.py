@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader
 
 from common.devices import processes
 from common.devices.gpus import devices, tune
-from common.devices.wrap import autocast_dtype, check_settings, wrap
+from common.devices.wrap import autocast_dtype, check_settings, use_channels_last, wrap
 from common.errors import UserError
 from common.files.lock import FolderLock
 from common.human_model import HumanModel, get_human_model
@@ -21,7 +20,7 @@ from common.nets.fuse import prepare_for_inference
 from common.snapshot import checkpoint
 from common.snapshot import meta as snapshot_meta
 from common.train import random_state
-from common.train.loader import EpochView, TrainBatches, make_loader
+from common.train.loader import EpochView, Loader, TrainBatches, make_loader
 from common.train.logger import open_log, start_console
 from common.train.loop import Progress, TrainLoop
 from common.train.metrics_file import MetricsFile
@@ -38,7 +37,6 @@ from data.checks.truth import refuse_nothing_to_learn
 from data.dataset import mix_datasets
 from data.evaluation.report import save_test
 from main.config import Config
-from main.config_check import check_train_batch
 from main.model import Model, get_model
 
 log = logging.getLogger(__name__)
@@ -48,8 +46,7 @@ class Base:
     """What training and test share: configuration, devices, processes, log.
 
     Args:
-        config: Config; a copy of it is used. log_name: of the text file. alone: lock the output folder.
-        precision: of matrix products on GPUs, see tune().
+        config: Config (a copy is used). log_name: of the text file. alone: lock its folder. precision: of tune().
     Raises:
         UserError: settings that exclude each other, a folder that cannot be written or is in use.
     """
@@ -71,14 +68,15 @@ class Base:
             start_console(logging.WARNING)  # what happens in all processes is reported by the first
         tune(precision)
 
-    def loader(self, dataset: Any, batches: Any) -> DataLoader:
-        """A DataLoader with this process's share of the machine's loader processes."""
+    def loader(self, dataset: Any, batches: Any) -> Loader:
+        """A Loader with this process's share of the machine's loader processes."""
         workers = -(-self.cfg.num_thread // processes.local_size())
         return make_loader(EpochView(dataset), batches, workers, self.device.type == 'cuda')
 
     def run_test(self, model: Model, dataset: Any) -> dict[str, Any] | None:
         """Test a model, which is changed for inference, on a data set; see common.train.test_loop.run_test."""
-        net = wrap(prepare_for_inference(model, self.device), self.devices, self.cfg.amp, self.cfg.compile)
+        prepared = prepare_for_inference(model, self.device, use_channels_last(self.cfg, self.device))
+        net = wrap(prepared, self.devices, self.cfg.amp, self.cfg.compile)
         size = self.cfg.test_batch_size * len(self.devices)
         return run_test(net, dataset, self.loader, size, self.device)
 
@@ -99,7 +97,7 @@ class Trainer(Base):
     """
 
     def __init__(self, config: Config, weights: str | Path | None = None) -> None:
-        check_train_batch(config.train_batch_size)
+        config.check_training()
         super().__init__(config, 'train_logs', alone=True)
         if weights:
             self.cfg.update({'pretrained_backbone': False})
@@ -116,7 +114,7 @@ class Trainer(Base):
         self.batches = TrainBatches(len(self.dataset), batch, self.cfg.seed, processes.rank(),
                                     processes.world_size(), self.cfg.grad_accum)
         # After the data sets, which may fork processes to draw their images: those must not inherit a CUDA context.
-        self.model.to(self.device).to(memory_format=torch.channels_last)
+        self.model.place(self.device, use_channels_last(self.cfg, self.device))
         self.make_optimizer()
         self.sizes = {'step_size': self.batches.step_size, 'samples': len(self.dataset)}
         load_state(start, self.optimizer, self.scaler, self.sizes)
@@ -219,10 +217,11 @@ class Tester(Base):
 
     def __init__(self, config: Config, snapshot: str | Path, stage: str | None = None) -> None:
         content = checkpoint.read(snapshot)
-        config = copy.deepcopy(config)
-        snapshot_meta.adopt(snapshot_meta.describe(content, snapshot), config, snapshot, stage)
-        super().__init__(config, 'test_logs', precision='highest')  # the metrics do not depend on TF32
+        adopted = copy.deepcopy(config)
+        snapshot_meta.adopt(snapshot_meta.describe(content, snapshot), adopted, snapshot, stage)
+        super().__init__(adopted, 'test_logs', precision='highest')  # the metrics do not depend on TF32
         snapshot_meta.warn_of_unfinished(content, snapshot)
+        snapshot_meta.warn_of_other_kind(config, adopted, snapshot)
         self.snapshot = Path(snapshot)
         self.epoch = content['epoch']
         self.model = get_model(self.cfg, self.body_model(), 'test')

@@ -46,11 +46,10 @@ def run_checks(used: list[torch.device], meshes: modes.Meshes) -> tuple[list[Row
     rows: list[Row] = []
     speeds = Speeds()
     program = str(Path(__file__).resolve())
-    together = f'all {len(used)}'
     for device in used:
         run_check('float64 = CPU', device, partial(agreement.same_as_cpu, device), rows)
-    run_check(REPLICAS, together, partial(agreement.replicas_same_as_one, used), rows)
-    run_check(PROCESSES, together, partial(agreement.processes_same_as_one, used, program), rows)
+    run_check(REPLICAS, 'all', partial(agreement.replicas_same_as_one, used), rows)
+    run_check(PROCESSES, 'all', partial(agreement.processes_same_as_one, used, program), rows)
     for device in used:
         run_check('no host sync', device, partial(modes.no_waiting, device), rows)
         run_check('float32', device, partial(meshes.float32, device), rows)
@@ -59,7 +58,7 @@ def run_checks(used: list[torch.device], meshes: modes.Meshes) -> tuple[list[Row
     for device in used:
         for mode in ('float32', 'bf16', 'fp16'):
             run_check(f'speed, {mode}', device, partial(speeds.measure, device, mode), rows)
-    run_check('compile', used[0], partial(meshes.mode, used[0], 'none', compiled=True), rows)  # the slowest
+    run_check('compile', used[0], partial(meshes.compiled, used[0]), rows)  # the slowest
     run_check('speed, compile', used[0], partial(speeds.measure, used[0], 'compile'), rows)
     return rows, speeds
 

@@ -5,17 +5,20 @@ PyTorch would send some 15 tensors in new shared memory each: for small samples 
 import math
 import mmap
 import os
+import statistics
 import tempfile
+import time
 import weakref
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import get_worker_info
+from torch.utils.data import Dataset, get_worker_info
 
 PREFETCH = 2  # batches that a loader process makes ahead of the one that the main process took last
 ALIGNMENT = 64  # bytes
+MEASURED = 1000  # batches whose times are kept
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,7 @@ class Packed:
     """A batch that is on its way."""
     nest: Any  # dictionaries and lists of Fields
     size: int  # bytes
+    seconds: float  # of one process for one sample, on average
     number: int | None  # of the Slot that it is in; None: in `memory`
     memory: torch.Tensor | None = None  # uint8
 
@@ -113,23 +117,38 @@ class Transport:
         self.pin_memory = pin_memory
         self.count = 0  # batches packed in this process
         self.size = 0  # bytes of the batch unpacked last
+        self.workers = workers
+        self.seconds: list[float] = []  # for a sample, of the first batches
 
-    def pack(self, items: list[Any]) -> Packed:
-        """The samples of a batch, stacked."""
-        packing = Packing(items)
+    @property
+    def rate(self) -> float:
+        """Samples per second that the loader processes (or else this one) can make together; 0 if unknown."""
+        if not self.seconds:
+            return 0.
+        return max(1, self.workers) / statistics.median(self.seconds)
+
+    def pack(self, dataset: Any, keys: list[Any]) -> Packed:
+        """The samples of a batch, read and stacked."""
+        start = time.perf_counter()
+        packing = Packing([dataset[key] for key in keys])
         worker = get_worker_info()
+        number = None
+        memory = None
         if worker is None:
             memory = torch.empty(packing.size, dtype=torch.uint8)
             packing.write(memory)
-            return Packed(packing.nest, packing.size, None, memory)
-        number = worker.id * (PREFETCH + 1) + self.count % (PREFETCH + 1)
-        self.count += 1
-        packing.write(self.slots[number].memory(packing.size))
-        return Packed(packing.nest, packing.size, number)
+        else:
+            number = worker.id * (PREFETCH + 1) + self.count % (PREFETCH + 1)
+            self.count += 1
+            packing.write(self.slots[number].memory(packing.size))
+        seconds = (time.perf_counter() - start) / len(keys)
+        return Packed(packing.nest, packing.size, seconds, number, memory)
 
     def unpack(self, packed: Packed) -> Any:
         """The nest of tensors of a batch."""
         self.size = packed.size
+        if len(self.seconds) < MEASURED:
+            self.seconds.append(packed.seconds)
         source = packed.memory
         if packed.number is not None:
             source = self.slots[packed.number].memory(packed.size)
@@ -140,6 +159,26 @@ class Transport:
         else:
             memory = source
         return read_nest(packed.nest, memory)
+
+
+class PackedBatches(Dataset):
+    """A data set that is read by whole batches, packed by a Transport."""
+
+    def __init__(self, dataset: Any, transport: Transport) -> None:
+        self.dataset = dataset
+        self.transport = transport
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitems__(self, keys: list[Any]) -> Packed:
+        """The batch of these keys (the name is PyTorch's)."""
+        return self.transport.pack(self.dataset, keys)
+
+
+def as_it_is(packed: Any) -> Any:
+    """In place of a DataLoader's collation: the batch is packed."""
+    return packed
 
 
 def read_nest(nest: Any, memory: torch.Tensor) -> Any:
