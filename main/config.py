@@ -199,14 +199,12 @@ class Config:
             raise UserError(f'{source}{error}') from error
         vars(self).update(values)
 
-    def set_args(self, gpu_ids: str | None = None, stage: str = 'lixel',
-                 continue_train: bool = False) -> None:
+    def set_args(self, gpu_ids: str | None = None, stage: str = 'lixel', continue_train: bool = False) -> None:
         """What the command line says: GPUs ('0-3', '0,2', 'cpu'; None: GPU 0 or the CPU), stage, resume or not.
 
         Chooses the GPUs, so call it before anything uses CUDA. UserError: bad text or a GPU that is not there.
         """
         from common.devices.gpus import select_gpus  # imports PyTorch, which --help does not need
-
         self.update({'gpu_ids': gpu_ids or '', 'stage': stage, 'continue_train': continue_train})
         select_gpus(gpu_ids)
 
