@@ -150,9 +150,10 @@ class CocoFile:
     def __init__(self, path: Path | str, holds: str) -> None:
         self.path = path
         self.content = read_json(path, holds)
-        self._images = {}
+        self._images: dict[int | float | str, dict] = {}
         for image in self._records('images', 'image'):
-            self._images[image.identity('id')] = image.content
+            if self._images.setdefault(image.identity('id'), image.content) != image.content:
+                raise image.wrong('is in the list twice, with different contents')
 
     def image(self, image_id: int | float | str) -> Record | None:
         """The image of this id, None if there is none."""
