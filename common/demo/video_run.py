@@ -93,7 +93,6 @@ def run_video(pipeline: Pipeline, video: Video, boxes_of: BoxSource, output: Pat
         sequence.share_shapes()
         _write(pipeline, folder, video, sequence, wishes, counts, figures)
         sequence.meshes.close()
-    video.notes += counts.notes()
     if figures.note and 'param' in pipeline.predictor.info.kinds:
         boxes_of.notes.append(figures.note)
     for note in boxes_of.notes:
@@ -101,7 +100,7 @@ def run_video(pipeline: Pipeline, video: Video, boxes_of: BoxSource, output: Pat
     file_name = printable(path.name)
     if counts.frames < video.frames:
         print(f'{file_name}: only {counts.frames} of the {video.frames} frames that the file states can be read')
-    for note in video.notes:
+    for note in [*video.notes, *counts.notes()]:
         print(f'{file_name}: {note}')
     if counts.lost:
         print('to say where people are, give --bbox_file, --detect, or --every_frame if they stay in their boxes')

@@ -11,7 +11,6 @@ import cv2
 import numpy as np
 import pytest
 
-from common.demo.people.following import Follower
 from common.demo.web import clips
 from common.demo.web.finder import Finder
 from common.demo.web.results import TABS_KEPT
@@ -88,11 +87,9 @@ def test_each_tab_keeps_its_last_result(ask):
     assert there(second) == 404
 
 
-def test_a_video(ask, server, clip, monkeypatch):
+def test_a_video(ask, server, clip):
     """Progress for every frame, twice, then the demo's own files of a video; they go with the tab's next result."""
     pytest.importorskip('pygltflib')
-    # the meshes of a random network are no people: they would be lost
-    monkeypatch.setattr(Follower, 'update', lambda self, image, predictions: list(range(len(predictions))))
     status, content, _ = ask('POST', '/video', clip, name='my clip.avi', boxes='5,4,20,40', tab='v', focal='700',
                              every_frame='yes')
     assert status == 200
