@@ -113,7 +113,7 @@ def test_broken_images_among_those_without_a_box(demo: Demo, photos: Path, tmp_p
                                                  capsys: pytest.CaptureFixture) -> None:
     (photos / '1.png').write_text('no image')
     (tmp_path / 'boxes.json').write_text('{"2.png": ["full"]}')
-    with pytest.raises(UserError, match='1 of 4 images could not be used: .*1.png: not an image'):
+    with pytest.raises(UserError, match='1 of 4 images could not be used: .*1.png is not an image'):
         demo('--input', photos, '--bbox_file', tmp_path / 'boxes.json')
     assert '2 of 4 images have no person' in capsys.readouterr().out
     assert set(results(tmp_path)) == {'2'}
