@@ -8,7 +8,7 @@ import pytest
 
 from common.demo.people.following import Follower, colors_at, likeness
 from common.demo.people.prediction import Prediction
-from common.demo.people.predictor import Predictor
+from common.demo.people.predictor import BoxPredictor
 from common.human_model import get_human_model
 from main.config import cfg
 from main.demo import SNAPSHOT, main
@@ -22,12 +22,12 @@ STAYS = {'across': Walker(3, (60, 150), (5, 0)), 'nearer': Walker(1, (200, 150),
 
 
 @pytest.fixture(scope='module')
-def predictor() -> Predictor:
+def predictor() -> BoxPredictor:
     cfg.load('nano')
     return load_predictor(cfg, SNAPSHOT)
 
 
-def follow(predictor: Predictor, images: list[np.ndarray], first: np.ndarray) -> tuple[np.ndarray, list[list[int]]]:
+def follow(predictor: BoxPredictor, images: list[np.ndarray], first: np.ndarray) -> tuple[np.ndarray, list[list[int]]]:
     """Where each person was looked for in each frame (T, N, 4), and who was there."""
     follower = Follower(list(first.astype(np.float32)))
     boxes = []
@@ -40,7 +40,7 @@ def follow(predictor: Predictor, images: list[np.ndarray], first: np.ndarray) ->
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize('walker', STAYS.values(), ids=STAYS)
-def test_the_box_stays_on_the_person(predictor: Predictor, walker: Walker) -> None:
+def test_the_box_stays_on_the_person(predictor: BoxPredictor, walker: Walker) -> None:
     images, truth = draw_clip(predictor.human_model, [walker], FRAMES, SIZE)
     boxes, there = follow(predictor, images, truth[0])
     overlaps = [overlap(box[0], true[0]) for box, true in zip(boxes, truth, strict=True)]
