@@ -82,7 +82,7 @@ def test_sub_folders_and_single_files(demo: Demo, photos: Path, tmp_path: Path) 
 
 def test_images_and_videos_together(demo: Demo, photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     clips = [write_video(tmp_path / f'{name}.avi', 2) for name in ('a', 'b')]
-    assert demo('--input', photos / '1.png', tmp_path / '*.avi', '--bbox', 'full', '--smooth', 'gaussian') == 0
+    assert demo('--input', photos / '1.png', tmp_path / '*.avi', '--bbox', 'full', '--smooth') == 0
     assert results(tmp_path) == {'1': 'photos/1.png', 'a': 'a.avi', 'b': 'b.avi'}
     out = capsys.readouterr().out
     assert out.count('a.avi: the whole image') <= 1 and out.count('b.avi: the whole image') <= 1
