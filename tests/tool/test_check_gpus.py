@@ -276,7 +276,7 @@ def test_a_gpu_that_is_not_there_is_a_mistake():
 
 def test_a_speed_is_measured():
     text = Speeds().measure(CPU, 'float32')
-    assert text.endswith('images/s with 4 per batch') and float(text.split()[0]) > 0
+    assert text.endswith('images/s with 2 per batch') and float(text.split()[0]) > 0
 
 
 def test_little_shared_memory_is_noted(monkeypatch, tmp_path):

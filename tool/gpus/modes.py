@@ -21,7 +21,7 @@ from tool.gpus.waits import waits_of
 
 EMBEDDED = ROOT / 'main' / 'embedded'
 CPU = torch.device('cpu')
-IMAGES = 8
+IMAGES = 4
 # Mean error of a vertex or joint, millimetres. TF32 and fp16 have ten bits behind the point, bf16 seven.
 MOST_MM = {'float32': 0.5, 'bf16': 2.0, 'fp16': 0.5, 'compile': 0.5}
 LEAST_ALIKE = 0.5  # cosine of the angle between gradients; a wrong one is at right angles
