@@ -10,6 +10,7 @@ from common.nets.lixel import LixelHead, confidence
 from common.nets.loss import MeshLoss, heatmap_loss, masked_l1
 from common.nets.module import ParamRegressor, Pose2Feat
 from common.nets.resnet import ResNetBackbone
+from common.utils.preprocessing import float_image
 
 Tensors = dict[str, torch.Tensor]
 
@@ -127,7 +128,7 @@ class Model(nn.Module):
         """One batch.
 
         Args:
-            inputs: `img` (B, 3, H, W), RGB in 0..1.
+            inputs: `img` (B, 3, H, W), RGB in 0..1, or patches of bytes: see `float_image`.
             targets, meta_info: what data/target.py builds; in test mode whatever the data set gives (may be empty).
             mode: 'train' or 'test'.
         Returns:
@@ -137,11 +138,12 @@ class Model(nn.Module):
         """
         train_lixels = mode == 'train' and self.stage == 'lixel'
         log_prob = self.heatmap_loss_weight > 0 or mode == 'test'
+        img = float_image(inputs)
         if train_lixels and self.pose_only:
-            _, joint, logps = self.predict_joints(inputs['img'], log_prob)
+            _, joint, logps = self.predict_joints(img, log_prob)
             return self.joint_losses(joint, logps, targets, meta_info)
         with torch.set_grad_enabled(train_lixels and not self.freeze_pose):
-            stem, joint, logps = self.predict_joints(inputs['img'], log_prob)
+            stem, joint, logps = self.predict_joints(img, log_prob)
         with torch.set_grad_enabled(train_lixels):
             mesh = self.predict_mesh(stem, joint)
         with torch.autocast(mesh.device.type, enabled=False):

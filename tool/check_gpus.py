@@ -11,15 +11,28 @@ import runpy
 from functools import partial
 from pathlib import Path
 
-import torch
-
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[1] / 'main' / 'init_path.py'))
 
-from common.arguments import Parser
+from common.arguments import Parser, show_help
+from common.errors import UserError, run_main
+
+
+def make_parser() -> Parser:
+    """The parser of the command line."""
+    parser = Parser(__doc__)
+    parser.add_argument('--gpu', metavar='IDS', default='0', help='0, 0,2, 0-3 or cpu (default: GPU 0)')
+    parser.add_argument('--ddp_worker', action='store_true', help=argparse.SUPPRESS)
+    return parser
+
+
+if __name__ == '__main__':
+    show_help(make_parser)  # before PyTorch is imported, which takes seconds
+
+import torch
+
 from common.devices.cpus import core_count
 from common.devices.gpus import devices, select_gpus, tune
-from common.errors import UserError, run_main
 from tool.gpus import agreement, machine, modes
 from tool.gpus.results import WRONG, Row, run_check
 from tool.gpus.speed import MODES, Speeds
@@ -84,10 +97,7 @@ def conclude(gpus: str, used: list[torch.device], rows: list[Row], speeds: Speed
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line `argv` (default: the process's own); returns the exit code."""
-    parser = Parser(__doc__)
-    parser.add_argument('--gpu', metavar='IDS', default='0', help='0, 0,2, 0-3 or cpu (default: GPU 0)')
-    parser.add_argument('--ddp_worker', action='store_true', help=argparse.SUPPRESS)
-    args = parser.parse_args(argv)
+    args = make_parser().parse_args(argv)
     torch.set_num_threads(min(torch.get_num_threads(), core_count()))
     select_gpus(args.gpu)
     used = devices()

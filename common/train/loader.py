@@ -12,12 +12,16 @@ from torch.utils.data import DataLoader, Dataset
 
 from common.errors import UserError, is_killed_worker
 from common.train.stop import SIGNALS
+from common.train.transport import PREFETCH, PackedBatches, Transport, as_it_is
 
 GRACE = 20  # seconds a loader process lives on after SIGTERM
 
 
 class EpochView(Dataset):
-    """A data set indexed by (epoch, index), so that worker processes kept alive know which epoch they serve."""
+    """A data set indexed by (epoch, index), so that worker processes kept alive know which epoch they serve.
+
+    Its samples are in compact form, with bytes for pixels: see MeshDataset.compact.
+    """
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
@@ -31,7 +35,7 @@ class EpochView(Dataset):
         if epoch != self.epoch:
             self.dataset.set_epoch(epoch)
             self.epoch = epoch
-        return self.dataset[index]
+        return self.dataset.compact(index)
 
 
 class TrainBatches:
@@ -104,16 +108,36 @@ def init_worker(worker_id: int) -> None:
     torch.set_num_threads(1)
 
 
-def make_loader(dataset: Any, batches: Iterable[list], workers: int,
-                pin_memory: bool) -> DataLoader:
-    """DataLoader over given batches of keys; `workers` processes stay alive between epochs.
+class Loader(DataLoader):
+    """DataLoader over given batches of keys, whose processes stay alive between epochs.
 
     They are forked, whatever Python's default, so that all share the data set instead of having a copy each.
+
+    Args:
+        dataset: A sample, any nest of arrays and numbers, per key.
+        batches: Lists of keys.
+        workers: Loader processes; 0 for none.
+        transport: Of the same number of processes.
     """
-    context = 'fork' if workers else None
-    return DataLoader(dataset, batch_sampler=batches, num_workers=workers, pin_memory=pin_memory,
-                      worker_init_fn=init_worker, persistent_workers=workers > 0,
-                      multiprocessing_context=context)
+
+    def __init__(self, dataset: Any, batches: Iterable[list], workers: int, transport: Transport) -> None:
+        context = None
+        prefetch = None
+        if workers:
+            context = 'fork'
+            prefetch = PREFETCH
+        super().__init__(PackedBatches(dataset, transport), batch_sampler=batches, num_workers=workers,
+                         prefetch_factor=prefetch, collate_fn=as_it_is, worker_init_fn=init_worker,
+                         persistent_workers=workers > 0, multiprocessing_context=context)
+        self.transport = transport
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]  # a DataLoader's own iterator gives packed batches
+        return map(self.transport.unpack, super().__iter__())
+
+
+def make_loader(dataset: Any, batches: Iterable[list], workers: int, pin_memory: bool) -> Loader:
+    """A Loader, with the transport that it needs; pin_memory: batches lie in memory that GPUs copy from at once."""
+    return Loader(dataset, batches, workers, Transport(workers, pin_memory))
 
 
 class Reader:

@@ -16,7 +16,8 @@ from common.train.start import Start, TrainConfig
 log = logging.getLogger(__name__)
 FEW = 1000  # samples; fewer are worth a note
 # Settings that may differ between the machines of a run.
-OF_A_MACHINE = {'gpu_ids', 'num_thread', 'data_dir', 'human_model_dir', 'output_dir', 'vis', 'tensorboard'}
+OF_A_MACHINE = {'gpu_ids', 'num_thread', 'data_dir', 'human_model_dir', 'output_dir', 'cache_dir', 'use_index', 'vis',
+                'tensorboard'}
 
 
 def compare_processes(config: TrainConfig, start: Start, samples: int, steps: int) -> None:

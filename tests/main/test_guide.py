@@ -132,7 +132,8 @@ def run_main_program(program, options, folder):
         return
     if program == 'main/test.py':
         main.test.main(options)
-        assert json.loads((folder / 'result' / 'Synthetic.json').read_text())['samples'] == 4
+        result, = (folder / 'result').glob('Synthetic_*.json')
+        assert json.loads(result.read_text())['samples'] == 4
         return
     main.train.main(options)
     used = json.loads((folder / 'log' / 'config.json').read_text())
