@@ -12,7 +12,7 @@ import torch
 
 from common.devices import processes
 from common.devices.gpus import devices, tune
-from common.devices.wrap import autocast_dtype, check_settings, wrap
+from common.devices.wrap import autocast_dtype, check_settings, use_channels_last, wrap
 from common.errors import UserError
 from common.files.lock import FolderLock
 from common.human_model import HumanModel, get_human_model
@@ -37,7 +37,6 @@ from data.checks.truth import refuse_nothing_to_learn
 from data.dataset import mix_datasets
 from data.evaluation.report import save_test
 from main.config import Config
-from main.config_check import check_train_batch
 from main.model import Model, get_model
 
 log = logging.getLogger(__name__)
@@ -47,8 +46,7 @@ class Base:
     """What training and test share: configuration, devices, processes, log.
 
     Args:
-        config: Config; a copy of it is used. log_name: of the text file. alone: lock the output folder.
-        precision: of matrix products on GPUs, see tune().
+        config: Config (a copy is used). log_name: of the text file. alone: lock its folder. precision: of tune().
     Raises:
         UserError: settings that exclude each other, a folder that cannot be written or is in use.
     """
@@ -77,7 +75,8 @@ class Base:
 
     def run_test(self, model: Model, dataset: Any) -> dict[str, Any] | None:
         """Test a model, which is changed for inference, on a data set; see common.train.test_loop.run_test."""
-        net = wrap(prepare_for_inference(model, self.device), self.devices, self.cfg.amp, self.cfg.compile)
+        prepared = prepare_for_inference(model, self.device, use_channels_last(self.cfg, self.device))
+        net = wrap(prepared, self.devices, self.cfg.amp, self.cfg.compile)
         size = self.cfg.test_batch_size * len(self.devices)
         return run_test(net, dataset, self.loader, size, self.device)
 
@@ -98,7 +97,7 @@ class Trainer(Base):
     """
 
     def __init__(self, config: Config, weights: str | Path | None = None) -> None:
-        check_train_batch(config.train_batch_size)
+        config.check_training()
         super().__init__(config, 'train_logs', alone=True)
         if weights:
             self.cfg.update({'pretrained_backbone': False})
@@ -115,7 +114,7 @@ class Trainer(Base):
         self.batches = TrainBatches(len(self.dataset), batch, self.cfg.seed, processes.rank(),
                                     processes.world_size(), self.cfg.grad_accum)
         # After the data sets, which may fork processes to draw their images: those must not inherit a CUDA context.
-        self.model.to(self.device).to(memory_format=torch.channels_last)
+        self.model.place(self.device, use_channels_last(self.cfg, self.device))
         self.make_optimizer()
         self.sizes = {'step_size': self.batches.step_size, 'samples': len(self.dataset)}
         load_state(start, self.optimizer, self.scaler, self.sizes)
@@ -218,10 +217,11 @@ class Tester(Base):
 
     def __init__(self, config: Config, snapshot: str | Path, stage: str | None = None) -> None:
         content = checkpoint.read(snapshot)
-        config = copy.deepcopy(config)
-        snapshot_meta.adopt(snapshot_meta.describe(content, snapshot), config, snapshot, stage)
-        super().__init__(config, 'test_logs', precision='highest')  # the metrics do not depend on TF32
+        adopted = copy.deepcopy(config)
+        snapshot_meta.adopt(snapshot_meta.describe(content, snapshot), adopted, snapshot, stage)
+        super().__init__(adopted, 'test_logs', precision='highest')  # the metrics do not depend on TF32
         snapshot_meta.warn_of_unfinished(content, snapshot)
+        snapshot_meta.warn_of_other_kind(config, adopted, snapshot)
         self.snapshot = Path(snapshot)
         self.epoch = content['epoch']
         self.model = get_model(self.cfg, self.body_model(), 'test')

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from common.devices.cpus import core_count
-from common.devices.gpus import select_gpus
 from common.errors import UserError
 from main.config_check import check_heat_maps, fields_by_key, rule_of, setting, typed_values
 from main.config_text import preset_path, read_settings, read_words
@@ -112,6 +111,8 @@ class Config:
     num_thread: int = setting(min(CORES, 1024), at_least=0, at_most=1024)  # loader processes; 0: none
     amp: str = setting('none', choices=('none', 'bf16', 'fp16'))  # mixed precision
     compile: bool = False  # torch.compile the network
+    # Of images and weights; auto: channels_last with mixed precision, with TF32, and on CPUs.
+    memory_format: str = setting('auto', choices=('auto', 'channels_last', 'contiguous'))
     seed: int = setting(0, at_least=0, at_most=2 ** 63 - 1)  # of weights, order and augmentation
 
     # ---- Run ----
@@ -204,6 +205,8 @@ class Config:
 
         Chooses the GPUs, so call it before anything uses CUDA. UserError: bad text or a GPU that is not there.
         """
+        from common.devices.gpus import select_gpus  # imports PyTorch, which --help does not need
+
         self.update({'gpu_ids': gpu_ids or '', 'stage': stage, 'continue_train': continue_train})
         select_gpus(gpu_ids)
 
@@ -214,6 +217,17 @@ class Config:
             raise UserError('testset=FreiHAND needs trainset_3d=[FreiHAND] trainset_2d=[]: hands and bodies '
                             'do not share a network (--cfg hand sets all three)')
         self.check_shapes()
+
+    def check_training(self) -> None:
+        """What `check` does not see to since it concerns trainings alone. UserError."""
+        size = self.train_batch_size
+        if size < 2:
+            raise UserError(f'train_batch_size={size}: batch normalisation needs at least two samples per device')
+        step = size * self.grad_accum
+        is_drawn = {*self.trainset_3d, *self.trainset_2d} == {'Synthetic'}  # first, which may take hours
+        if is_drawn and step > self.synthetic_train_size:
+            raise UserError(f'one step takes {step} samples (train_batch_size={size}, grad_accum={self.grad_accum}): '
+                            f'more than synthetic_train_size={self.synthetic_train_size}')
 
     def check_shapes(self, source: str = '') -> None:
         """UserError, beginning with `source`, unless the network makes such heat maps from such images."""

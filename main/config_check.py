@@ -124,12 +124,6 @@ def out_of_range(value: Any, rule: Rule) -> str | None:
     return None
 
 
-def check_train_batch(size: int) -> None:
-    """UserError for a batch (samples per device) that batch normalisation cannot train on."""
-    if size < 2:
-        raise UserError(f'train_batch_size={size}: batch normalisation needs at least two samples per device')
-
-
 def check_heat_maps(img_shape: tuple[int, int], hm_shape: tuple[int, int, int], source: str = '') -> None:
     """UserError, beginning with `source`, unless the network makes heat maps of this shape from images of that one.
 

@@ -22,11 +22,25 @@ from pathlib import Path
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().with_name('init_path.py')))
 
-from common.arguments import written_out
+from common.arguments import Parser, show_help, written_out
 from common.demo import options
+from main.cli import chosen_snapshot, configure, make_parser
+
+
+def own_parser() -> Parser:
+    """The parser of the command line, for its help."""
+    parser = make_parser(__doc__)
+    options.add_options(parser)
+    return parser
+
+
+if __name__ == '__main__':
+    show_help(own_parser)  # before PyTorch is imported, which takes seconds
+
 from common.demo.image_run import run_images
 from common.demo.inputs.box_file import read_box_file
-from common.demo.inputs.detector import THRESHOLD, Detector, download_size
+from common.demo.inputs.detector import Detector, download_size
+from common.demo.inputs.detectors import THRESHOLD
 from common.demo.inputs.find import find_inputs
 from common.demo.inputs.sources import BoxSource
 from common.demo.inputs.video import Video, is_video
@@ -37,7 +51,6 @@ from common.demo.web.work import Work
 from common.devices.gpus import devices
 from common.errors import UserError, run_main
 from main.bundled import HAND_SAMPLES, HAND_SNAPSHOT, SAMPLES, SNAPSHOT
-from main.cli import chosen_snapshot, configure, make_parser
 from main.config import cfg
 from main.predictor import Predictor
 

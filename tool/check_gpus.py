@@ -11,15 +11,28 @@ import runpy
 from functools import partial
 from pathlib import Path
 
-import torch
-
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[1] / 'main' / 'init_path.py'))
 
-from common.arguments import Parser
+from common.arguments import Parser, show_help
+from common.errors import UserError, run_main
+
+
+def make_parser() -> Parser:
+    """The parser of the command line."""
+    parser = Parser(__doc__)
+    parser.add_argument('--gpu', metavar='IDS', default='0', help='0, 0,2, 0-3 or cpu (default: GPU 0)')
+    parser.add_argument('--ddp_worker', action='store_true', help=argparse.SUPPRESS)
+    return parser
+
+
+if __name__ == '__main__':
+    show_help(make_parser)  # before PyTorch is imported, which takes seconds
+
+import torch
+
 from common.devices.cpus import core_count
 from common.devices.gpus import devices, select_gpus, tune
-from common.errors import UserError, run_main
 from tool.gpus import agreement, machine, modes
 from tool.gpus.results import WRONG, Row, run_check
 from tool.gpus.speed import MODES, Speeds
@@ -33,11 +46,10 @@ def run_checks(used: list[torch.device], meshes: modes.Meshes) -> tuple[list[Row
     rows: list[Row] = []
     speeds = Speeds()
     program = str(Path(__file__).resolve())
-    together = f'all {len(used)}'
     for device in used:
         run_check('float64 = CPU', device, partial(agreement.same_as_cpu, device), rows)
-    run_check(REPLICAS, together, partial(agreement.replicas_same_as_one, used), rows)
-    run_check(PROCESSES, together, partial(agreement.processes_same_as_one, used, program), rows)
+    run_check(REPLICAS, 'all', partial(agreement.replicas_same_as_one, used), rows)
+    run_check(PROCESSES, 'all', partial(agreement.processes_same_as_one, used, program), rows)
     for device in used:
         run_check('no host sync', device, partial(modes.no_waiting, device), rows)
         run_check('float32', device, partial(meshes.float32, device), rows)
@@ -46,7 +58,7 @@ def run_checks(used: list[torch.device], meshes: modes.Meshes) -> tuple[list[Row
     for device in used:
         for mode in ('float32', 'bf16', 'fp16'):
             run_check(f'speed, {mode}', device, partial(speeds.measure, device, mode), rows)
-    run_check('compile', used[0], partial(meshes.mode, used[0], 'none', compiled=True), rows)  # the slowest
+    run_check('compile', used[0], partial(meshes.compiled, used[0]), rows)  # the slowest
     run_check('speed, compile', used[0], partial(speeds.measure, used[0], 'compile'), rows)
     return rows, speeds
 
@@ -85,10 +97,7 @@ def conclude(gpus: str, used: list[torch.device], rows: list[Row], speeds: Speed
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line `argv` (default: the process's own); returns the exit code."""
-    parser = Parser(__doc__)
-    parser.add_argument('--gpu', metavar='IDS', default='0', help='0, 0,2, 0-3 or cpu (default: GPU 0)')
-    parser.add_argument('--ddp_worker', action='store_true', help=argparse.SUPPRESS)
-    args = parser.parse_args(argv)
+    args = make_parser().parse_args(argv)
     torch.set_num_threads(min(torch.get_num_threads(), core_count()))
     select_gpus(args.gpu)
     used = devices()

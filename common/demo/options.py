@@ -5,7 +5,7 @@ from pathlib import Path
 
 from common.arguments import written_out
 from common.demo.inputs.boxes import FORMATS, FULL
-from common.demo.inputs.detector import DETECTORS, THRESHOLD
+from common.demo.inputs.detectors import DETECTORS, THRESHOLD
 from common.demo.inputs.video import is_video
 from common.errors import UserError
 
@@ -34,7 +34,7 @@ def parse(parser: argparse.ArgumentParser, argv: list[str]) -> argparse.Namespac
     Raises:
         UserError: options that exclude or need each other.
     """
-    _add_options(parser)
+    add_options(parser)
     args = parser.parse_intermixed_args(plain_words(argv))
     if args.bbox is not None:
         _take_boxes(args)
@@ -47,7 +47,8 @@ def parse(parser: argparse.ArgumentParser, argv: list[str]) -> argparse.Namespac
     return args
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the demo's own options to a parser."""
     add = parser.add_argument
     add('--test_epoch', type=int, metavar='N',
         help='snapshot_N of output/model_dump (default: the bundled one)')

@@ -199,7 +199,7 @@ def _write(pipeline: Pipeline, folder: Path, video: Video, sequence: Sequence, w
                 write_npz(folder / f'person_{number}.npz', arrays_of_motion)
                 figures.write(folder, number, motion)
     if wishes.turntable:
-        for number in sequence.people:
+        for number in tqdm(sequence.people, unit='person', desc='turntables', delay=0.5):
             own_rows = sequence.rows_of(number)
             in_the_middle = sequence.predictions([int(own_rows[len(own_rows) // 2])])
             _, people = pipeline.placer(in_the_middle, video.size, camera=camera)

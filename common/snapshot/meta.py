@@ -36,6 +36,9 @@ class NetworkConfig(Protocol):
     @property
     def human_model(self) -> str: ...
 
+    @property
+    def is_hand(self) -> bool: ...
+
     def resolved(self) -> dict[str, Any]: ...
 
     def update(self, changes: dict[str, Any], source: str = '') -> None: ...
@@ -213,6 +216,17 @@ def has_trained_maps(meta: Meta) -> bool:
 def step_within(content: dict[str, Any]) -> int:
     """How many steps of the epoch under way a snapshot has seen; 0 for one that was written after an epoch."""
     return content.get('state', {}).get('step', 0)
+
+
+def warn_of_other_kind(asked: NetworkConfig, adopted: NetworkConfig, path: str | Path) -> None:
+    """Warn of a snapshot for hands where the configuration is for bodies, or the other way round.
+
+    Args:
+        asked: Config as the user chose it. adopted: with what the snapshot is. path: of the snapshot.
+    """
+    if asked.is_hand != adopted.is_hand:
+        log.warning('%s is of the body model %s and is tested with it, although --cfg or the settings choose %s', path,
+                    adopted.human_model, asked.human_model)
 
 
 def warn_of_unfinished(content: dict[str, Any], path: str | Path) -> None:

@@ -1,4 +1,5 @@
 """Batches: which samples, in which order, read by which processes."""
+import re
 import signal
 import threading
 from collections.abc import Iterable, Iterator
@@ -146,7 +147,7 @@ class Reader:
     middle of a step of the optimiser too. It is taken out: the next batch finds out, within five seconds.
 
     Raises:
-        UserError: a loader process was killed. Besides that, whatever the data set raises.
+        UserError: a loader process was killed, or found no shared memory. Besides that, whatever the data set raises.
     """
 
     def __init__(self, loader: DataLoader) -> None:
@@ -162,7 +163,20 @@ class Reader:
         try:
             return next(self.batches)
         except (RuntimeError, OSError, EOFError) as error:
-            if not self.processes or not is_killed_worker(error):
+            if not self.processes:
+                raise
+            if self.lacks_shared_memory(error):
+                raise UserError('the loader processes ran out of shared memory (/dev/shm): in Docker start the '
+                                'container with --shm-size=16g; elsewhere lower num_thread or the batch size; a '
+                                'training goes on with --continue') from error
+            if not is_killed_worker(error):
                 raise
             raise UserError('a loader process was killed, most often because memory ran short: lower num_thread or the '
                             'batch size; a training goes on with --continue') from error
+
+    def lacks_shared_memory(self, error: Exception) -> bool:
+        """Whether an error of the processes comes from too little shared memory: by its words, or a bus error."""
+        if re.search(r'bus error|\(shm\)|shared memory object', str(error), re.I):
+            return True
+        codes = [process.exitcode for process in getattr(self.batches, '_workers', [])]
+        return is_killed_worker(error) and -signal.SIGBUS in codes

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from common.devices import processes
-from common.devices.wrap import accumulating, to_device, wrap
+from common.devices.wrap import accumulating, to_network, wrap
 from common.errors import one_line
 from common.train.loader import Loader, Reader, TrainBatches
 from common.train.metrics_file import MetricsFile
@@ -58,7 +58,7 @@ def train_step(net: nn.Module, optimizer: torch.optim.Optimizer, scaler: torch.a
     """
     sums: dict[str, Any] = {}
     for number, batch in enumerate(group, 1):
-        inputs, targets, meta_info = to_device(batch, device)
+        inputs, targets, meta_info = to_network(batch, net, device)
         with accumulating(net, last=number == len(group)):
             losses = net(inputs, targets, meta_info, 'train')
             means = {name: loss.mean() for name, loss in losses.items()}

@@ -55,6 +55,9 @@ def report(config: TrainConfig, folder: Path, devices: list[torch.device], datas
     world = processes.world_size()
     log.info(', '.join(f'{name} {version}' for name, version in versions().items()))
     log.info('devices: %s; processes: %d', '; '.join(map(device_name, devices)), world)
+    if len(devices) > 1:
+        log.info('note: torchrun, one process per GPU, is faster: torchrun --nproc_per_node %d main/train.py ...',
+                 len(devices))
     log.info('batch: %d per device x %d devices x %d accumulated = %d samples per step, '
              '%d steps per epoch', config.train_batch_size, len(devices) * world, config.grad_accum,
              batches.step_size, batches.steps)

@@ -8,8 +8,9 @@ from torch import nn
 from tqdm import tqdm
 
 from common.devices import processes
-from common.devices.wrap import to_device
+from common.devices.wrap import to_network
 from common.train.loader import Loader, Reader, shard
+from common.train.overlap import Overlap
 
 
 @torch.inference_mode()
@@ -31,11 +32,12 @@ def run_test(net: nn.Module, dataset: Any, make_loader: Callable[[Any, list], Lo
     hidden = None if processes.is_main() else True  # None: shown on a terminal only
     bar = tqdm(reader, total=len(batches), desc=type(dataset).__name__, unit='batch', dynamic_ncols=True,
                disable=hidden)
-    rows = []
-    for indices, batch in zip(batches, bar, strict=True):
-        outs = net(*to_device(batch, device), 'test')
-        outs = {name: value.float().cpu().numpy() for name, value in outs.items()}
-        rows.append(dataset.evaluate(outs, indices[0]))
+    rows: list[dict[str, np.ndarray]] = []
+    with Overlap(dataset.evaluate, rows.append) as evaluation:  # of a batch, while the next one is computed
+        for indices, batch in zip(batches, bar, strict=True):
+            outs = net(*to_network(batch, net, device), 'test')
+            outs = {name: value.float().cpu().numpy() for name, value in outs.items()}
+            evaluation.submit(outs, indices[0])
     gathered = processes.gather_objects(rows)
     if gathered is None:
         return None

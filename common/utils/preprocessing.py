@@ -1,13 +1,16 @@
 """From an image and a box to the network input: boxes, random augmentation, the affine crop."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
-import torch
 from numpy.typing import ArrayLike
 
 from common.errors import UserError
+
+if TYPE_CHECKING:  # the demo's options need this module, and --help no PyTorch
+    import torch
 
 
 @dataclass(frozen=True)
@@ -167,7 +170,7 @@ def color_scale(aug: AugParams | None) -> np.ndarray:
     return (np.array(aug.color) / 255).astype(np.float32)
 
 
-def float_image(inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+def float_image(inputs: 'Mapping[str, torch.Tensor]') -> 'torch.Tensor':
     """The image that the network sees, the same bits on every device.
 
     A patch of bytes is a quarter of its float image, so patches become images on the device that runs the network.
@@ -178,6 +181,6 @@ def float_image(inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
         (..., 3, height, width) float32 in 0..1; channels last in memory, from patches.
     """
     img = inputs['img']
-    if img.dtype != torch.uint8:
+    if img.is_floating_point():
         return img
     return (img.movedim(-1, -3) * inputs['color_scale'][..., None, None]).clamp(max=1)

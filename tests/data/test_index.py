@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pytest
 
+from common.base import Trainer
 from common.errors import UserError
 from common.files import mapped
 from common.utils.preprocessing import AugParams
@@ -19,6 +20,8 @@ from data.index import FORMAT, Index, Parsed
 from data.packed import PackedSamples
 from data.sample import Sample
 from tests.data_tools import bits
+from tests.faults.running_child import read_losses
+from tests.tiny import calling, tiny_config
 from tool import check_assets
 
 SETS = [('Human36M', 'train'), ('Human36M', 'test'), ('MuCo', 'train'), ('MSCOCO', 'train'), ('MSCOCO', 'test'),
@@ -310,3 +313,28 @@ def test_missing_images_are_looked_for_once_and_by_the_checker(changed, open_set
         missing('max_missing_images=0.01')
     image.with_suffix('.away').rename(image)
     assert missing('max_missing_images=0.01') == 0  # more were missing than may be: it looked again
+
+
+@pytest.mark.parametrize('starts', [('cold', 'warm'), ('warm', 'cold'), ('without', 'warm')])
+def test_a_run_resumes_exactly_across_starts(stand_in_bodies, tiny_datasets, tmp_path, starts):
+    """Stopped after its fourth step, which is in the middle of an epoch, and started again."""
+    words = [f'human_model_dir={stand_in_bodies}', f'data_dir={tiny_datasets}', 'trainset_3d=[Human36M]',
+             'testset=Human36M', 'body_model=smpl', 'lixel_epochs=1', f'cache_dir={tmp_path}/cache']
+    assert Trainer(tiny_config(tmp_path / 'whole', *words)).train()
+
+    def stop(step):
+        if step == 4:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    for start, before_step in zip(starts, (stop, lambda step: None), strict=True):
+        more = []
+        if start == 'cold':
+            shutil.rmtree(tmp_path / 'cache')
+        if start == 'without':
+            more.append('use_index=false')
+        if before_step is not stop:
+            more.append('continue_train=true')
+        with calling(before_step):
+            assert Trainer(tiny_config(tmp_path / 'parts', *words, *more)).train() == (before_step is not stop)
+    assert len(read_losses(tmp_path / 'whole')) == 10
+    assert read_losses(tmp_path / 'parts') == read_losses(tmp_path / 'whole')

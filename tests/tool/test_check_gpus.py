@@ -41,7 +41,9 @@ class Off(torch.nn.Module):
 
     def forward(self, *batch):
         out = self.net(*batch)
-        out['mesh_coord_cam'] = out['mesh_coord_cam'] + torch.tensor([0, 0, self.mm / 1000])
+        for name, scale in (('mesh_coord_cam', 1e-3), ('mesh_coord_img', 32 / 2000)):
+            if name in out:
+                out[name] = out[name] + torch.tensor([0, 0, self.mm * scale])
         return out
 
 
@@ -152,11 +154,11 @@ def test_a_mode_that_moves_the_mesh_is_found(meshes, monkeypatch, mode, mm):
     monkeypatch.setattr(torch, 'compile', lambda net: net)
     monkeypatch.setattr(modes, 'gradient_alike', lambda device, amp: 0.9)
     checks = {'float32': lambda: meshes.float32(CPU), 'bf16': lambda: modes.half_precision(meshes, CPU, 'bf16'),
-              'compile': lambda: meshes.mode(CPU, 'none', compiled=True)}
+              'compile': lambda: meshes.compiled(CPU)}
     assert checks[mode]().startswith('vertices move by ')
     plain = modes.wrap
     before = dict(meshes.plain)
-    monkeypatch.setattr(modes, 'wrap', lambda *args: Off(plain(*args), mm))
+    monkeypatch.setattr(modes, 'wrap', lambda *args, **options: Off(plain(*args, **options), mm))
     with pytest.raises(Wrong, match='do not use this mode here'):
         checks[mode]()
     meshes.plain = before
@@ -246,7 +248,7 @@ def test_the_whole_table(capsys, monkeypatch):
         def float32(self, device):
             return 'fine'
 
-        def mode(self, *args, **options):
+        def compiled(self, device):
             return 'fine'
 
         def measure(self, *args):

@@ -1,6 +1,7 @@
 """What each mode costs in accuracy: the bundled network in float32, bf16, fp16, and compiled; and host syncs."""
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -27,7 +28,7 @@ LEAST_ALIKE = 0.5  # cosine of the angle between gradients; a wrong one is at ri
 SCALE = 1024.0  # of the loss in half precision
 
 
-def bundled(name: str, changes: list[str]) -> tuple[Config, torch.nn.Module]:
+def bundled(name: str, changes: list[str]) -> tuple[Config, Any]:
     """A bundled network, prepared for inference on the CPU, and its settings with some changed."""
     path = EMBEDDED / f'{name}.pth.tar'
     content = checkpoint.read(path)
@@ -63,23 +64,34 @@ class Meshes:
 
     def float32(self, device: torch.device) -> str:
         """float32 (with TF32 where the GPU has it) against float64 on the CPU."""
-        self.plain[device] = self.found(device, 'none', False)
+        self.plain[device] = self.found(device, 'none')
         return self.compare(self.plain[device], self.exact, 'float32')
 
-    def mode(self, device: torch.device, amp: str, compiled: bool = False) -> str:
-        """A mode against float32 on the same device."""
+    def half(self, device: torch.device, amp: str) -> str:
+        """Half precision against float32 on the same device."""
         if device not in self.plain:
             raise NotHere('float32 fails')
-        return self.compare(self.found(device, amp, compiled), self.plain[device], 'compile' if compiled else amp)
+        return self.compare(self.found(device, amp), self.plain[device], amp)
 
-    def found(self, device: torch.device, amp: str, compiled: bool) -> torch.Tensor:
-        """The meshes of a mode. NotHere: the device does not have it."""
+    def found(self, device: torch.device, amp: str) -> torch.Tensor:
+        """The meshes in a precision."""
         _, model = bundled('nano', [])
+        return self.run(wrap(model.to(device), [device], amp), device, self.images)
+
+    def compiled(self, device: torch.device) -> str:
+        """The compiled network against the plain one; of the lixel stage, which takes less time to compile."""
+        config, model = bundled('nano', [])
+        model.stage = 'lixel'
+        model.to(device)
         try:
-            net = wrap(model.to(device), [device], amp, compiled)
+            net = wrap(model, [device], compiled=True)
         except UserError as error:
             raise NotHere(str(error)) from error
-        return self.run(net, device, self.images)
+        batch = {'img': self.images.to(device)}
+        with torch.inference_mode():
+            lixels = [each(batch, {}, {}, 'test')['mesh_coord_img'].double().cpu() for each in (net, model)]
+        size = config.bbox_3d_size * 1000 / config.output_hm_shape[0]
+        return self.compare(lixels[0] * size, lixels[1] * size, 'compile')
 
     def compare(self, got: torch.Tensor, want: torch.Tensor, mode: str) -> str:
         """The error of the vertices in words. Wrong: it is larger than rounding explains."""
@@ -98,7 +110,7 @@ def half_precision(meshes: Meshes, device: torch.device, amp: str) -> str:
         raise NotHere(str(error)) from error
     if dtype is None:
         raise NotHere(f'this CPU has no {amp}')
-    text = meshes.mode(device, amp)
+    text = meshes.half(device, amp)
     alike = gradient_alike(device, amp)
     text += f', gradient agrees to {alike:.2f}'
     if not alike > LEAST_ALIKE:

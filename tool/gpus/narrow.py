@@ -42,7 +42,7 @@ def narrow_model(config: Config, dtype: torch.dtype, device: torch.device, split
         split: BatchNorm does not look at the batch, which may then be split in any way.
     """
     torch.manual_seed(0)
-    model = get_model(config, get_human_model(config.human_model), 'train').to(device, dtype).train()
+    model = get_model(config, get_human_model(config.human_model), 'train').place(device, False).to(dtype).train()
     if split:
         for module in model.modules():
             if isinstance(module, _BatchNorm):

@@ -95,15 +95,16 @@ class Speeds:
 
 
 def one_speed(config: Config, device: torch.device) -> Speed:
-    """The speed of one mode, after two steps that do not count."""
+    """The speed of one mode, after steps that do not count."""
     if device.type == 'cuda':
         torch.cuda.reset_peak_memory_stats(device)
     step = network_training(config, [device], step=True)
-    step()
-    step()
     count = STEPS
     if device.type == 'cpu':
-        count = 2
+        count = 1
+    else:
+        step()
+    step()
     seconds = timed(step, count, device)
     memory = None
     if device.type == 'cuda':

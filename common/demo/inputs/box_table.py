@@ -9,6 +9,7 @@ from common.demo.inputs.images import IMAGE_SUFFIXES
 from common.errors import UserError, shown
 
 MAX_NAMED = 20  # names in a message
+NO_IMAGE = 'no image'
 
 
 @dataclass
@@ -61,7 +62,7 @@ class BoxTable:
             self.claimed |= {name for name in names if _ends_with(path, name) and name != path.name}
         used = {self._name_of(path) for path in (*paths, *others)}
         names = [name for name in self.named if name not in used]
-        return self._complain(names, 'no image', len(self.listed) - len(paths))
+        return self._complain(names, NO_IMAGE, len(self.listed) - len(paths))
 
     def check_frames(self, path: Path, count: int | None = None) -> str:
         """The same for the video `path` with so many frames; None: they are not counted yet."""
@@ -86,6 +87,9 @@ class BoxTable:
         more = ' ...' if len(names) > MAX_NAMED else ''
         text = f'{self.path}: {len(names)} of its names fit {what}: {", ".join(map(shown, names[:MAX_NAMED]))}{more}'
         if self.has_ids:
+            if all(map(is_number, self.named)) and what == NO_IMAGE:
+                text += ('. A number is found in names such as 000000000139.jpg; for other names the file needs the '
+                         'list "images" of COCO, with "id" and "file_name"')
             raise UserError(f'--bbox_file {text}')
         return text
 

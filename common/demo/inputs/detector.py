@@ -7,12 +7,11 @@ import torch
 import torch.nn.functional as F
 from torchvision.models import detection, get_model_weights
 
+from common.demo.inputs.detectors import DETECTORS, THRESHOLD
 from common.errors import UserError
 from common.files import torch_file
 
-DETECTORS = ('fasterrcnn_mobilenet_v3_large_fpn', 'keypointrcnn_resnet50_fpn')
 PERSON = 1  # the label of people in COCO
-THRESHOLD = 0.7  # lowest score of a person
 LONG_SIDE = 1600  # pixels; larger images are reduced first, as the detector itself does later
 
 

@@ -5,7 +5,10 @@ from scipy.ndimage import gaussian_filter
 from common.demo.people.prediction import Prediction
 from common.demo.people.tracking import overlaps
 
-LEAST_OVERLAP = 0.2  # of the mesh's box and the one that it was looked for in
+AGILITY = 0.3  # share of the newest step in the movement of a person
+LARGEST_STEP = 0.4  # from frame to frame, parts of the longer side of a person's box
+LARGEST_GROWTH = 1.6  # of the box from frame to frame, or the inverse
+RIVAL_OVERLAP = 0.3  # of boxes of two people who may be taken for each other
 LEAST_INSIDE = 0.2  # part of the mesh's box that lies in the image
 COLOR_BINS = 8  # for each of the RGB channels
 BLUR = 0.7  # bins: a little more light or shade is hardly a difference
@@ -15,11 +18,11 @@ RING_POINTS = 40  # along each side
 
 
 class Follower:
-    """Says where to look for each person in the next frame: in the box of their mesh in this one.
+    """Says where to look for each person in the next frame: in the box of their mesh in this one, moved as they move.
 
-    A person is lost where the mesh lies elsewhere than in the box, or mostly outside the image, or where its pixels
-    look more like what is around it than like the person. Their box then stays where it was, and they are found again
-    when they come back to it.
+    A person is lost where the mesh jumps, or lies mostly outside the image, or where its pixels look more like what is
+    around it, or like somebody else who is there, than like the person. Their box then stays where it was, and they
+    are found again when they come back to it.
 
     Args:
         boxes: (4,) xywh of each person in the first frame, pixels.
@@ -29,7 +32,9 @@ class Follower:
 
     def __init__(self, boxes: list[np.ndarray]) -> None:
         self.boxes = list(boxes)
-        self.looks: list[np.ndarray | None] = [None] * len(boxes)
+        self.looks: list[np.ndarray] = []
+        self.former: list[np.ndarray | None] = [None] * len(boxes)  # of the mesh in the last frame; None: lost there
+        self.steps = np.zeros((len(boxes), 2))  # pixels per frame
 
     def update(self, image: np.ndarray, predictions: list[Prediction]) -> list[int]:
         """Take the predictions of a frame.
@@ -46,26 +51,48 @@ class Follower:
             low = pixels.min(0)
             box = np.append(low, pixels.max(0) - low).astype(np.float32)
             look = colors_at(image, pixels)
-            known = self.looks[number]
-            if known is None:  # the first frame: the box is the user's
-                known = look
+            if number == len(self.looks):  # the first frame: the box is the user's
+                self.looks.append(look)
             elif not self._is_there(number, image, box, look):
+                self.former[number] = None
                 continue
-            self.looks[number] = (1 - LEARNING) * known + LEARNING * look
+            self.looks[number] = (1 - LEARNING) * self.looks[number] + LEARNING * look
             found.append(number)
-            if _part_inside(box, image) >= LEAST_INSIDE:
-                self.boxes[number] = box
+            self._move(number, image, box)
         return found
+
+    def _move(self, number: int, image: np.ndarray, box: np.ndarray) -> None:
+        """Choose where to look for a person whose mesh has this box."""
+        former = self.former[number]
+        if former is None:
+            self.steps[number] = 0
+        else:
+            self.steps[number] += AGILITY * (_middle(box) - _middle(former) - self.steps[number])
+        self.former[number] = box
+        moved = np.append(box[:2] + self.steps[number], box[2:]).astype(np.float32)
+        if _part_inside(moved, image) >= LEAST_INSIDE:
+            self.boxes[number] = moved
 
     def _is_there(self, number: int, image: np.ndarray, box: np.ndarray, look: np.ndarray) -> bool:
         """Whether a mesh with this box, on pixels of this look, is of the person."""
         known = self.looks[number]
-        if known is None or _part_inside(box, image) < LEAST_INSIDE:
+        former = self.boxes[number]
+        if _part_inside(box, image) < LEAST_INSIDE:
             return False
-        if overlaps([box], [self.boxes[number]])[0, 0] < LEAST_OVERLAP:
+        step = np.abs(_middle(box) - _middle(former)).max()
+        growth = np.sqrt(box[2:].prod() / former[2:].prod())
+        if step > LARGEST_STEP * former[2:].max() or not 1 / LARGEST_GROWTH <= growth <= LARGEST_GROWTH:
             return False
-        around = colors_at(image, _ring(box))
-        return likeness(look, known) > likeness(look, around)
+        others = [colors_at(image, _ring(box))]
+        for rival in np.flatnonzero(overlaps([box], self.boxes)[0] > RIVAL_OVERLAP):
+            if rival != number:
+                others.append(self.looks[rival])
+        return likeness(look, known) > max(likeness(look, other) for other in others)
+
+
+def _middle(box: np.ndarray) -> np.ndarray:
+    """The middle (2,) of a (4,) xywh box."""
+    return box[:2] + box[2:] / 2
 
 
 def colors_at(image: np.ndarray, pixels: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from common.demo.outputs.record import Record
 from common.demo.people.placer import Placer
 from common.demo.people.prediction import Camera
 from common.demo.pipeline import Pipeline
-from common.demo.video_run import run_video
+from common.demo.video_run import Wishes, run_video
 from common.errors import UserError
 
 MAX_FRAMES = 900
@@ -65,29 +65,32 @@ def open_clip(folder: Path, name: str, data: bytes, report: Callable[[dict[str, 
         raise _named(error, path, name) from error
 
 
-def clip_files(pipeline: Pipeline, placer: Placer, video: Clip, name: str, boxes: list[np.ndarray],
-               folder: Path) -> tuple[dict[str, Path], list[str]]:
+def clip_pipeline(pipeline: Pipeline, placer: Placer, name: str) -> ClipPipeline:
+    """The pipeline for a video of a name, with a placer of its own."""
+    parts = {field.name: getattr(pipeline, field.name) for field in fields(Pipeline)}
+    return ClipPipeline(**parts | {'placer': placer}, source=name)
+
+
+def clip_files(pipeline: ClipPipeline, video: Clip, boxes: list[np.ndarray], folder: Path,
+               wishes: Wishes) -> tuple[dict[str, Path], list[str]]:
     """Run the demo on a video.
 
     Args:
         pipeline: to run.
-        placer: in place of the pipeline's.
         video: whose file is deleted afterwards.
-        name: of it, for messages and the record.
-        boxes: (4,) xywh of its people, pixels.
+        boxes: (4,) xywh of its people in the first frame, pixels.
         folder: for the results.
+        wishes: what else is wanted.
     Returns:
         The files by name, and lines about what is odd.
     Raises:
         UserError: the video cannot be used.
     """
     source = BoxSource([box.tolist() for box in boxes], box_format='xywh')
-    parts = {field.name: getattr(pipeline, field.name) for field in fields(Pipeline)}
-    named = ClipPipeline(**parts | {'placer': placer}, source=name)
     try:
-        run_video(named, video, source, folder)
+        run_video(pipeline, video, source, folder, wishes)
     except UserError as error:
-        raise _named(error, video.path, name) from error
+        raise _named(error, video.path, pipeline.source) from error
     finally:
         video.path.unlink(missing_ok=True)
     files = {path.name: path for path in sorted((folder / video.path.stem).iterdir())}

@@ -3,7 +3,7 @@
     GET  /, /app.js, ...                   the page: a fixed list of files, nothing else of the disk
     GET  /about                            what the network is for -> JSON
     POST /image?name=...&boxes=x,y,w,h;x,y,w,h&focal=...&tab=...     an image file in the body -> JSON
-    POST /video?...                        a video file, the same -> lines of JSON: progress, then {answer} or {error}
+    POST /video?...&every_frame=yes        a video file, the same -> lines of JSON: progress, then {answer} or {error}
     POST /frame?name=...                   a video file -> its first frame as a JPEG
     POST /find?name=...                    an image file -> {boxes}: of the people found
     GET  /results/<id>/<file>              a file of the last result of one of the browser's tabs
@@ -178,10 +178,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def _upload(self) -> Upload:
         query = parse_qs(urlsplit(self.path).query)
-        given = {name: query.get(name, [''])[0] for name in ('name', 'boxes', 'focal', 'tab')}
+        given = {name: query.get(name, [''])[0] for name in ('name', 'boxes', 'focal', 'tab', 'every_frame')}
         name = Path(given['name'].replace('\\', '/')).name[:200] or 'image'
         boxes = [box.split(',') for box in given['boxes'].split(';') if box]
-        return Upload(name, boxes, given['focal'], given['tab'][:40])
+        return Upload(name, boxes, given['focal'], given['tab'][:40], bool(given['every_frame']))
 
     def _stream(self, data: bytes, upload: Upload) -> None:
         """Answer line by line while a video is computed. A page that goes away ends the computation: the next line

@@ -19,7 +19,8 @@ from common.demo.people.placement import FOCAL_RANGE
 from common.demo.people.placer import Placer
 from common.demo.people.prediction import Person
 from common.demo.pipeline import Pipeline
-from common.demo.web.clips import clip_files, open_clip
+from common.demo.video_run import Wishes
+from common.demo.web.clips import clip_files, clip_pipeline, open_clip
 from common.demo.web.finder import Finder
 from common.demo.web.results import Result, Results
 from common.errors import UserError
@@ -40,11 +41,13 @@ class Upload:
         boxes: xywh of each person, pixels, as they came.
         focal: focal length, pixels, as it came; '' for the default.
         tab: the tab of the browser.
+        every_frame: the boxes hold for every frame of a video; else people are followed from the first.
     """
     name: str = 'image'
     boxes: list[RawBox] = dataclasses.field(default_factory=list)
     focal: str = ''
     tab: str = ''
+    every_frame: bool = False
 
     @property
     def stem(self) -> str:
@@ -128,11 +131,16 @@ class Work:
             with self.running:
                 video = open_clip(Path(folder.name), upload.name, data, report)
                 boxes = self._boxes(upload, video.size)
-                files, notes = clip_files(self.pipeline, placer, video, upload.name, boxes, Path(folder.name))
+                pipeline = clip_pipeline(self.pipeline, placer, upload.name)
+                wishes = Wishes(every_frame=upload.every_frame)
+                files, notes = clip_files(pipeline, video, boxes, Path(folder.name), wishes)
             result = Result(upload.stem, dict(files), folder)
             record = json.loads(files['result.json'].read_text(encoding='utf-8'))
             people = {person['id'] for frame in record.pop('frames') for person in frame['people']}
             del record['times']
+            for number, frames in record.pop('frames_lost').items():
+                notes.append(f'{self.word} {number} was lost in {len(frames)} frames, the first is {frames[0]}: if '
+                             'they stay in their box, choose "same boxes in every frame"')
             return self._answer(result, upload, len(people), record, notes)
         except BaseException:
             folder.cleanup()

@@ -8,7 +8,7 @@ import pytest
 
 from common.demo.people.following import Follower, colors_at, likeness
 from common.demo.people.prediction import Prediction
-from common.demo.people.predictor import Predictor
+from common.demo.people.predictor import BoxPredictor
 from common.human_model import get_human_model
 from main.config import cfg
 from main.demo import SNAPSHOT, main
@@ -22,12 +22,12 @@ STAYS = {'across': Walker(3, (60, 150), (5, 0)), 'nearer': Walker(1, (200, 150),
 
 
 @pytest.fixture(scope='module')
-def predictor() -> Predictor:
+def predictor() -> BoxPredictor:
     cfg.load('nano')
     return load_predictor(cfg, SNAPSHOT)
 
 
-def follow(predictor: Predictor, images: list[np.ndarray], first: np.ndarray) -> tuple[np.ndarray, list[list[int]]]:
+def follow(predictor: BoxPredictor, images: list[np.ndarray], first: np.ndarray) -> tuple[np.ndarray, list[list[int]]]:
     """Where each person was looked for in each frame (T, N, 4), and who was there."""
     follower = Follower(list(first.astype(np.float32)))
     boxes = []
@@ -40,7 +40,7 @@ def follow(predictor: Predictor, images: list[np.ndarray], first: np.ndarray) ->
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize('walker', STAYS.values(), ids=STAYS)
-def test_the_box_stays_on_the_person(predictor: Predictor, walker: Walker) -> None:
+def test_the_box_stays_on_the_person(predictor: BoxPredictor, walker: Walker) -> None:
     images, truth = draw_clip(predictor.human_model, [walker], FRAMES, SIZE)
     boxes, there = follow(predictor, images, truth[0])
     overlaps = [overlap(box[0], true[0]) for box, true in zip(boxes, truth, strict=True)]
@@ -110,6 +110,22 @@ def test_lost_and_found_again(image: np.ndarray, mesh: Prediction) -> None:
     np.testing.assert_array_equal(follower.boxes[0], box)
     assert follower.update(_image(55), [_mesh(55, 20, 30, 60)]) == [0]
     np.testing.assert_allclose(follower.boxes[0], [55, 20, 30, 60], atol=1)
+
+
+def test_two_people_are_not_one() -> None:
+    """When somebody passes in front, the one behind is lost: not followed on with the other's mesh."""
+    follower = Follower([np.array([50, 20, 30, 60]), np.array([120, 20, 30, 60])])
+    there = []
+    for frame in range(12):
+        image = _image(50 + 6 * frame)
+        image[20:80, 120:150] = (0, 0, 200)
+        image[20:80, 50 + 6 * frame:80 + 6 * frame] = (200, 0, 0)
+        behind = 120
+        if frame > 9:  # the network sees the one in front
+            behind = 50 + 6 * frame
+        there.append(follower.update(image, [_mesh(50 + 6 * frame, 20, 30, 60), _mesh(behind, 20, 30, 60)]))
+    assert there == [[0, 1]] * 10 + [[0]] * 2
+    np.testing.assert_allclose(follower.boxes[0][0], 50 + 6 * 12, atol=1)  # looked for where they will be
 
 
 def test_colors() -> None:

@@ -262,6 +262,7 @@ def test_a_short_video(browser, tmp_path):
     choose(browser, write_video(tmp_path / 'clip.avi', 12))
     assert browser.text('status').startswith('clip.avi: 64 x 48 pixels, first frame.')
     browser.click('#whole')
+    browser.click('#every')
     compute(browser)
     assert browser.script('return document.getElementById("timeline").hidden') is False
     assert browser.script('return Number(document.getElementById("time").max)') == pytest.approx(11 / 25, abs=1e-3)

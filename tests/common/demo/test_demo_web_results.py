@@ -90,7 +90,8 @@ def test_each_tab_keeps_its_last_result(ask):
 def test_a_video(ask, server, clip):
     """Progress for every frame, twice, then the demo's own files of a video; they go with the tab's next result."""
     pytest.importorskip('pygltflib')
-    status, content, _ = ask('POST', '/video', clip, name='my clip.avi', boxes='5,4,20,40', tab='v', focal='700')
+    status, content, _ = ask('POST', '/video', clip, name='my clip.avi', boxes='5,4,20,40', tab='v', focal='700',
+                             every_frame='yes')
     assert status == 200
     *progress, last = [json.loads(line) for line in content.splitlines()]
     assert progress[0] == {'step': 'waiting'}
@@ -112,6 +113,14 @@ def test_a_video(ask, server, clip):
     ask('POST', '/image', jpeg(), boxes=BOX, tab='v')
     with pytest.raises(FileNotFoundError):
         open(f'{folder}/clip/result.json')
+
+
+def test_who_is_lost_in_a_video_is_told(ask, clip):
+    """A random network loses everybody after the frame with the box."""
+    content = ask('POST', '/video', clip, name='clip.avi', boxes='5,4,20,40', tab='v')[1]
+    answer = json.loads(content.splitlines()[-1])['answer']
+    assert answer['people'] == 1
+    assert [note for note in answer['notes'] if note.startswith('person 0 was lost in 5 frames, the first is 1')]
 
 
 def test_the_first_frame_of_a_video(ask, clip):

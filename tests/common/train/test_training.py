@@ -301,6 +301,23 @@ def test_settings_that_a_short_run_never_reaches_are_named(tmp_path, caplog, set
     assert notes[:-1] == ([says] if says else [])  # the last one: few samples
 
 
+def test_a_test_of_the_other_kind_of_body_is_told(tmp_path, caplog):
+    """Such as --cfg nano_hand with the snapshot of a body."""
+    train(tmp_path, 'end_epoch=1')
+    path = checkpoint.snapshot_path(tmp_path / 'model_dump', 0)
+    base.Tester(tiny_config(tmp_path, 'body_model=smpl'), path)
+    assert not any('is of the body model' in line for line in caplog.messages)
+    base.Tester(tiny_config(tmp_path, 'body_model=open_hand'), path)
+    told, = [line for line in caplog.messages if 'is of the body model' in line]
+    assert told.startswith(f'{path} is of the body model open_body and is tested with it') and 'open_hand' in told
+
+
+def test_a_batch_too_large_for_synthetic_data_is_refused_before_they_are_drawn(tmp_path, monkeypatch):
+    monkeypatch.setattr(base, 'build_dataset', lambda *_: pytest.fail('the images are drawn'))
+    with pytest.raises(UserError, match='one step takes 12 samples .*: more than synthetic_train_size=11'):
+        train(tmp_path, 'train_batch_size=4', 'grad_accum=3', 'synthetic_train_size=11')
+
+
 def without(*names):
     """A RandomDataset.__getitem__ whose masks of those names are 0."""
     original = RandomDataset.__getitem__

@@ -32,6 +32,7 @@ function refresh() {
   at('focal').disabled = closed;
   at('run').disabled = closed || !editor.boxes.length;
   at('stop').hidden = at('progress').hidden = !state.running;
+  at('following').hidden = !state.isVideo;
 }
 
 // Boxes or the focal length have changed: what is said and shown of former ones is over.
@@ -75,7 +76,7 @@ async function toUpload(file, bitmap) {
 
 async function choose(file) {
   if (!file) return;
-  Object.assign(state, { file: null, still: null });
+  Object.assign(state, { file: null, still: null, isVideo: false });
   results.hide();
   editor.show(null);
   showWarnings([]);
@@ -100,6 +101,7 @@ async function choose(file) {
 
 function compute(text = 'computing ...') {
   const what = { boxes: editor.boxes.map((box) => box.join(',')).join(';'), focal: at('focal').value };
+  if (state.isVideo && at('every').checked) what.every_frame = 'yes';
   const byKeyboard = [at('run'), document.body].includes(document.activeElement);
   return working(text, async (signal) => {
     const response = await post(state.isVideo ? '/video' : '/image', state.file, what, signal);
@@ -165,6 +167,7 @@ at('find').addEventListener('click', find);
 at('whole').addEventListener('click', () => editor.addWhole());
 at('add').addEventListener('click', () => editor.addMiddle());
 at('focal').addEventListener('input', changed);
+at('every').addEventListener('change', changed);
 at('run').addEventListener('click', () => compute());
 at('stop').addEventListener('click', () => state.running?.abort());
 document.addEventListener('dragover', (event) => { event.preventDefault(); document.body.classList.add('dropping'); });
