@@ -83,8 +83,7 @@ class Config:
     orig_joint_loss: bool = True  # losses on the annotated joints; false: a smoother mesh
 
     # ---- Optimisation ----
-    # lixel: everything but the parameter regressor; param: only the parameter regressor.
-    stage: str = setting('lixel', choices=('lixel', 'param'))
+    stage: str = setting('lixel', choices=('lixel', 'param'))  # param: the parameter regressor alone; lixel: the rest
     lr: float = setting(1e-4, above=0)  # learning rate at the start
     lr_dec_factor: float = setting(10.0, above=0)  # divides it at each lr_dec_epoch ('step')
     lr_schedule: str = setting('step', choices=('step', 'cosine'))  # cosine: to zero over the stage
@@ -110,8 +109,7 @@ class Config:
     num_thread: int = setting(min(CORES, 1024), at_least=0, at_most=1024)  # loader processes; 0: none
     amp: str = setting('none', choices=('none', 'bf16', 'fp16'))  # mixed precision
     compile: bool = False  # torch.compile the network
-    # Of images and weights; auto: channels_last with mixed precision, with TF32, and on CPUs.
-    memory_format: str = setting('auto', choices=('auto', 'channels_last', 'contiguous'))
+    memory_format: str = setting('auto', choices=('auto', 'channels_last', 'contiguous'))  # auto: what is faster
     seed: int = setting(0, at_least=0, at_most=2 ** 63 - 1)  # of weights, order and augmentation
 
     # ---- Run ----

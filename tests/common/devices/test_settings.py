@@ -109,6 +109,7 @@ def test_the_group_is_left_after_success_alone(monkeypatch):
 
     class Run:
         progress = types.SimpleNamespace(epoch=1)
+        loop = types.SimpleNamespace(exit_code=0)
 
         def __init__(self, *args):
             pass
