@@ -33,8 +33,7 @@ class Config:
     output_dir: str = setting(str(ROOT / 'output'), is_path=True)  # log, model_dump, result, vis
     cache_dir: str = setting(str(ROOT / 'output' / 'cache'), is_path=True)  # what starts leave for later ones
     use_index: bool = True  # keep parsed annotations in cache_dir, and map them into memory
-    # The body model; auto: by the data sets.
-    body_model: str = setting('auto', choices=('auto', 'smpl', 'mano', 'open_body', 'open_hand'))
+    body_model: str = setting('auto', choices=('auto', 'smpl', 'mano', 'open_body', 'open_hand'))  # auto: by the sets
     use_gt_info: bool = False  # test boxes and root depths from the annotations, not RootNet
     rootnet_box_format: str = setting('xywh', choices=('xywh', 'xyxy'))  # xyxy: two corners
     exclude: list[str] = setting([])  # images left out of the test, by the end of the path
@@ -43,8 +42,7 @@ class Config:
     # A body fitted farther from the annotated joints than this is not learnt from: 3-D, millimetres; 2-D, lixels.
     fit_limit_mm: float = setting(25.0, above=0)
     fit_limit_lixel: float = setting(3.0, above=0)
-    # 2-D fits: the pelvis as in the published training, or exact.
-    coco_fit_check: str = setting('published', choices=('published', 'exact'))
+    coco_fit_check: str = setting('published', choices=('published', 'exact'))  # the pelvis of 2-D fits
     # Human3.6M. Protocol 1: trains on subjects 1 5 6 7 8 9, tests on 11; 2: on 1 5 6 7 8, and 9 11.
     h36m_protocol: int = setting(2, choices=(1, 2))
     h36m_train_every: int = setting(5, above=0)  # every n-th frame for training

@@ -65,7 +65,10 @@ def measure_opening(cfg: Config, folder: Path | None, share: float, repeats: int
 
 def row(what: str, value: float, unit: str, yardstick: float) -> Row:
     """A Row beside the plain reader."""
-    return Row(what, value, unit, PLAIN, yardstick, value / yardstick, 'x')
+    ratio = None
+    if yardstick > 0:
+        ratio = value / yardstick
+    return Row(what, value, unit, PLAIN, yardstick, ratio, 'x')
 
 
 def in_turn(cfg: Config) -> dict[str, float]:
