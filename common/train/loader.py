@@ -152,6 +152,7 @@ class Reader:
 
     def __init__(self, loader: DataLoader) -> None:
         self.batches = iter(loader)
+        self.workers = getattr(getattr(loader, '_iterator', None), '_workers', [])
         self.processes = loader.num_workers
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -178,5 +179,5 @@ class Reader:
         """Whether an error of the processes comes from too little shared memory: by its words, or a bus error."""
         if re.search(r'bus error|\(shm\)|shared memory object', str(error), re.I):
             return True
-        codes = [process.exitcode for process in getattr(self.batches, '_workers', [])]
+        codes = [process.exitcode for process in self.workers]
         return is_killed_worker(error) and -signal.SIGBUS in codes
