@@ -10,6 +10,7 @@ from common.nets.lixel import LixelHead, confidence
 from common.nets.loss import MeshLoss, heatmap_loss, masked_l1
 from common.nets.module import ParamRegressor, Pose2Feat
 from common.nets.resnet import ResNetBackbone
+from common.utils.preprocessing import float_image
 
 Tensors = dict[str, torch.Tensor]
 
@@ -42,6 +43,7 @@ class Model(nn.Module):
         self.freeze_bn = freeze_bn
         self.freeze_pose = freeze_pose and stage == 'lixel'
         self.pose_only = False  # lixel stage: train the pose half alone (set by the trainer)
+        self.channels_last = True  # memory format of the images (set by place)
         self.human_model = human_model
         joints = human_model.joint_num
         self.pose_backbone = ResNetBackbone(resnet_type, resnet_width)
@@ -85,13 +87,21 @@ class Model(nn.Module):
             module.eval()
         return self
 
+    def place(self, device: torch.device | str, channels_last: bool) -> 'Model':
+        """Move to a device, with weights and images in the memory format channels_last or in the plain one."""
+        self.channels_last = channels_last
+        memory_format = torch.contiguous_format
+        if channels_last:
+            memory_format = torch.channels_last
+        return self.to(device).to(memory_format=memory_format)
+
     def predict_joints(self, img: torch.Tensor, log_prob: bool = False,
                        ) -> tuple[torch.Tensor, torch.Tensor, list[torch.Tensor] | None]:
         """(B, 3, H, W) image in 0..1 -> stem feature, joints (B, J, 3) in lixels, their heat maps' log-probabilities.
 
         The log-probabilities are None unless `log_prob` asks for them.
         """
-        if img.dtype != torch.float64:  # float64 convolutions are slow on channels_last
+        if self.channels_last and img.dtype != torch.float64:  # float64 convolutions are slow on channels_last
             img = img.contiguous(memory_format=torch.channels_last)
         stem, feat = self.pose_backbone(img)
         if log_prob:
@@ -118,7 +128,7 @@ class Model(nn.Module):
         """One batch.
 
         Args:
-            inputs: `img` (B, 3, H, W), RGB in 0..1.
+            inputs: `img` (B, 3, H, W), RGB in 0..1, or patches of bytes: see `float_image`.
             targets, meta_info: what data/target.py builds; in test mode whatever the data set gives (may be empty).
             mode: 'train' or 'test'.
         Returns:
@@ -128,11 +138,12 @@ class Model(nn.Module):
         """
         train_lixels = mode == 'train' and self.stage == 'lixel'
         log_prob = self.heatmap_loss_weight > 0 or mode == 'test'
+        img = float_image(inputs)
         if train_lixels and self.pose_only:
-            _, joint, logps = self.predict_joints(inputs['img'], log_prob)
+            _, joint, logps = self.predict_joints(img, log_prob)
             return self.joint_losses(joint, logps, targets, meta_info)
         with torch.set_grad_enabled(train_lixels and not self.freeze_pose):
-            stem, joint, logps = self.predict_joints(inputs['img'], log_prob)
+            stem, joint, logps = self.predict_joints(img, log_prob)
         with torch.set_grad_enabled(train_lixels):
             mesh = self.predict_mesh(stem, joint)
         with torch.autocast(mesh.device.type, enabled=False):

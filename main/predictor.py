@@ -15,7 +15,7 @@ from common.demo.people.placer import Placer
 from common.demo.people.predictor import BoxPredictor, NetworkInfo
 from common.demo.pipeline import Pipeline
 from common.devices.gpus import devices
-from common.devices.wrap import wrap
+from common.devices.wrap import use_channels_last, wrap
 from common.errors import UserError
 from common.human_model import HumanModel, get_human_model
 from common.nets.fuse import prepare_for_inference
@@ -148,7 +148,8 @@ def load_predictor(config: Config, path: str | Path, stage: str | None = None, l
     found = devices()
     if device is not None:
         found = [torch.device(device)]
-    net = wrap(prepare_for_inference(model, found[0]), found, config.amp)
+    channels_last = use_channels_last(config, found[0])
+    net = wrap(prepare_for_inference(model, found[0], channels_last), found, config.amp)
     codec = LixelCodec(config.input_img_shape, config.output_hm_shape, config.bbox_3d_size)
     info = NetworkInfo(str(Path(path).resolve()), config.stage, human_model.name, human_model.gender,
                        human_model.is_hand, left_hand, tuple(human_model.joint_set.joints_name),

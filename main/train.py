@@ -13,12 +13,26 @@ from pathlib import Path
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().with_name('init_path.py')))
 
-import torch
-
-from common.devices import processes
+from common.arguments import Parser, show_help
 from common.errors import UserError, run_main
 from main.cli import configure, make_parser
 from main.config import cfg
+
+
+def own_parser() -> Parser:
+    """The parser of the command line."""
+    parser = make_parser(__doc__)
+    parser.add_argument('--continue', dest='continue_train', action='store_true',
+                        help='resume the newest snapshot (lixel -> param: from its weights)')
+    return parser
+
+
+if __name__ == '__main__':
+    show_help(own_parser)  # before PyTorch is imported, which takes seconds
+
+import torch
+
+from common.devices import processes
 from main.hints import next_hint, resume_hint
 
 log = logging.getLogger('main.train')  # whatever the name of a file that is run as a script
@@ -34,9 +48,7 @@ def main(argv: list[str] | None = None) -> int:
     Raises:
         UserError: whatever the user has to put right.
     """
-    parser = make_parser(__doc__)
-    parser.add_argument('--continue', dest='continue_train', action='store_true',
-                        help='resume the newest snapshot (lixel -> param: from its weights)')
+    parser = own_parser()
     args = parser.parse_intermixed_args(argv)
     if args.continue_train and args.snapshot:
         parser.error('--continue takes the newest snapshot, --snapshot FILE one of your choice: '

@@ -13,14 +13,40 @@ import argparse
 import runpy
 from pathlib import Path
 
-import numpy as np
-import torch
-
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[1] / 'main' / 'init_path.py'))
 
-from common.arguments import Parser, a_path
+from common.arguments import Parser, a_path, show_help
 from common.errors import UserError, optional_import, run_main
+
+
+def make_parser() -> Parser:
+    parser = Parser(__doc__)
+    parser.add_argument(
+        '--snapshot', metavar='FILE', type=a_path, required=True, help='a snapshot'
+    )
+    parser.add_argument('--stage', choices=('lixel', 'param'), help="default: the snapshot's")
+    parser.add_argument(
+        '--output',
+        metavar='FILE',
+        type=a_path,
+        help='default: its name with .onnx, in this folder',
+    )
+    parser.add_argument(
+        '--human_model_dir',
+        metavar='DIR',
+        type=a_path,
+        help='folder with the SMPL and MANO files (default: data/human_models)',
+    )
+    return parser
+
+
+if __name__ == '__main__':
+    show_help(make_parser)  # before PyTorch is imported, which takes seconds
+
+import numpy as np
+import torch
+
 from common.export.onnx_file import (
     Deployed,
     OnnxSession,
@@ -44,27 +70,6 @@ UNITS = {
     'betas': '',
 }
 BATCHES = (1, 3, 8)
-
-
-def make_parser() -> Parser:
-    parser = Parser(__doc__)
-    parser.add_argument(
-        '--snapshot', metavar='FILE', type=a_path, required=True, help='a snapshot'
-    )
-    parser.add_argument('--stage', choices=('lixel', 'param'), help="default: the snapshot's")
-    parser.add_argument(
-        '--output',
-        metavar='FILE',
-        type=a_path,
-        help='default: its name with .onnx, in this folder',
-    )
-    parser.add_argument(
-        '--human_model_dir',
-        metavar='DIR',
-        type=a_path,
-        help='folder with the SMPL and MANO files (default: data/human_models)',
-    )
-    return parser
 
 
 def main(argv: list[str] | None = None) -> None:

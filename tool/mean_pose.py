@@ -15,8 +15,22 @@ from tqdm import trange
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[1] / 'main' / 'init_path.py'))
 
-from common.arguments import Parser, each_once
+from common.arguments import Parser, each_once, show_help
 from common.errors import UserError, run_main
+
+
+def make_parser() -> Parser:
+    """The parser of the command line."""
+    parser = Parser(__doc__)
+    parser.add_argument('--cfg', default='nano', help='preset or YAML file')
+    parser.add_argument('--samples', type=int, default=2000, help='training samples to take the mean of')
+    parser.add_argument('overrides', nargs='*', metavar='key=value', help='settings of main/config.py')
+    return parser
+
+
+if __name__ == '__main__':
+    show_help(make_parser)  # before PyTorch is imported, which takes seconds
+
 from data import build_dataset
 from data.mesh_dataset import MeshDataset
 from data.placed_fit import place_fit
@@ -58,11 +72,7 @@ def evaluate(dataset: MeshDataset, mesh: np.ndarray) -> dict[str, float]:
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line `argv` (default: the process's own)."""
-    parser = Parser(__doc__)
-    parser.add_argument('--cfg', default='nano', help='preset or YAML file')
-    parser.add_argument('--samples', type=int, default=2000, help='training samples to take the mean of')
-    parser.add_argument('overrides', nargs='*', metavar='key=value', help='settings of main/config.py')
-    args = parser.parse_intermixed_args(argv)
+    args = make_parser().parse_intermixed_args(argv)
     if args.samples < 1:
         raise UserError(f'--samples {args.samples}: must be 1 or more')
     config = Config()

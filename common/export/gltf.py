@@ -25,12 +25,11 @@ from common.export.figure import (
 )
 from common.export.glb_builder import GlbBuilder
 from common.export.glb_parts import add_camera, add_mesh
-from common.export.motion import Motion, View
+from common.export.motion import POSEDIRS, Motion, View
 from common.human_model.body_model import HumanModel
 
 COLOR = (166, 189, 219)
 UNITS = 'metres; x right, y up, z towards the camera, which stands in the origin'
-POSEDIRS = ('leave_out', 'morph')
 
 
 @dataclass

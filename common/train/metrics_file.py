@@ -11,18 +11,20 @@ COUNTERS = ('epoch', 'step', 'global_step')
 
 
 class MetricsFile:
-    """Writes `folder`/metrics.jsonl.
+    """Writes `folder`/metrics.jsonl, or another file of such rows.
 
     Args:
         folder: the log folder; it must exist.
         enabled: False in every process but the first of a distributed run: all methods do nothing.
         tensorboard: also write TensorBoard events into the folder.
+        name: of the file.
     Raises:
         UserError: the package tensorboard is not installed.
     """
 
-    def __init__(self, folder: Path, enabled: bool = True, tensorboard: bool = False) -> None:
-        self.path = folder / 'metrics.jsonl'
+    def __init__(self, folder: Path, enabled: bool = True, tensorboard: bool = False,
+                 name: str = 'metrics') -> None:
+        self.path = folder / f'{name}.jsonl'
         self.enabled = enabled
         self.set_aside = False
         self.file: Appender | None = None
@@ -43,6 +45,7 @@ class MetricsFile:
         if self.file is None:
             if self.set_aside and self.path.exists():
                 self.path.rename(self._free_name())
+            self.set_aside = False
             self.file = Appender(self.path)
         self.file.write(json.dumps(values) + '\n')
         if self.board:
@@ -51,6 +54,6 @@ class MetricsFile:
                     self.board.add_scalar(name, value, values['global_step'])
 
     def _free_name(self) -> Path:
-        """metrics.<n>.jsonl, the first that is not there."""
-        names = (self.path.with_name(f'metrics.{number}.jsonl') for number in itertools.count(1))
+        """<name>.<n>.jsonl, the first that is not there."""
+        names = (self.path.with_suffix(f'.{number}.jsonl') for number in itertools.count(1))
         return next(path for path in names if not path.exists())

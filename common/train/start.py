@@ -29,6 +29,7 @@ class TrainConfig(NetworkConfig, Protocol):
     warmup_iters: int
     keep_snapshots: int
     snapshot_every: int
+    validate_every: int
     log_every: int
     amp: str
     compile: bool

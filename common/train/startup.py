@@ -16,7 +16,8 @@ from common.train.start import Start, TrainConfig
 log = logging.getLogger(__name__)
 FEW = 1000  # samples; fewer are worth a note
 # Settings that may differ between the machines of a run.
-OF_A_MACHINE = {'gpu_ids', 'num_thread', 'data_dir', 'human_model_dir', 'output_dir', 'vis', 'tensorboard'}
+OF_A_MACHINE = {'gpu_ids', 'num_thread', 'data_dir', 'human_model_dir', 'output_dir', 'cache_dir', 'use_index', 'vis',
+                'tensorboard'}
 
 
 def compare_processes(config: TrainConfig, start: Start, samples: int, steps: int) -> None:
@@ -54,6 +55,9 @@ def report(config: TrainConfig, folder: Path, devices: list[torch.device], datas
     world = processes.world_size()
     log.info(', '.join(f'{name} {version}' for name, version in versions().items()))
     log.info('devices: %s; processes: %d', '; '.join(map(device_name, devices)), world)
+    if len(devices) > 1:
+        log.info('note: torchrun, one process per GPU, is faster: torchrun --nproc_per_node %d main/train.py ...',
+                 len(devices))
     log.info('batch: %d per device x %d devices x %d accumulated = %d samples per step, '
              '%d steps per epoch', config.train_batch_size, len(devices) * world, config.grad_accum,
              batches.step_size, batches.steps)

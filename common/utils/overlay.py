@@ -131,7 +131,7 @@ def draw_box(img: np.ndarray, box: ArrayLike, color: Color, label: str = '',
 
 
 def render_view(vertices: np.ndarray, faces: np.ndarray, size: tuple[int, int], yaw_deg: float,
-                color: Color = PALETTE[0]) -> np.ndarray:
+                color: Color = PALETTE[0], fits_all_sides: bool = False) -> np.ndarray:
     """Draw the mesh alone on white, turned about the vertical axis, centred and filling 90 %.
 
     Args:
@@ -140,6 +140,7 @@ def render_view(vertices: np.ndarray, faces: np.ndarray, size: tuple[int, int], 
         size: (height, width) pixels.
         yaw_deg: Degrees; 90: seen from its side.
         color: Of the mesh.
+        fits_all_sides: The scale is one at which the mesh fits from all sides; else from this one.
     Returns:
         (height, width, 3) uint8 RGB.
     """
@@ -150,6 +151,10 @@ def render_view(vertices: np.ndarray, faces: np.ndarray, size: tuple[int, int], 
     turned = (vertices - (vertices.max(0) + vertices.min(0)) / 2) @ turn.T
     low = turned.min(0)
     high = turned.max(0)
+    if fits_all_sides:
+        radius = np.hypot(turned[:, 0], turned[:, 2]).max()
+        low[[0, 2]] = -radius
+        high[[0, 2]] = radius
     extent = np.maximum(high - low, 1e-6)
     distance = 10 * extent.max()  # far away: hardly any perspective
     focal = 0.9 * min(width / extent[0], height / extent[1]) * (distance - extent[2] / 2)

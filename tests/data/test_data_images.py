@@ -5,10 +5,12 @@ import struct
 import cv2
 import numpy as np
 import pytest
+import torch
 
 from common.errors import UserError
 from common.files.images import read_image
 from common.files.tiff import without_orientation
+from common.utils.preprocessing import float_image
 from tests.data_tools import copy_set
 
 HEIGHT = 240
@@ -151,3 +153,24 @@ def test_a_missing_image_is_told_once_and_by_us(tmp_path, capfd):
     with pytest.raises(FileNotFoundError, match=r'absent\.jpg'):
         read_image(tmp_path / 'absent.jpg')
     assert capfd.readouterr() == ('', '')
+
+
+@pytest.mark.parametrize('name, split', SETS)
+def test_what_is_sent_to_the_device_is_the_sample_in_bytes(name, split, open_set):
+    """The same bits, in a third of the bytes."""
+    data = open_set(name, split)
+    data.set_epoch(3)
+    compact = data.compact(0)
+    item = data[0]
+    inputs = {key: torch.from_numpy(value) for key, value in compact[0].items()}
+    np.testing.assert_array_equal(float_image(inputs).numpy(), item[0]['img'])
+    assert inputs['img'].dtype == torch.uint8
+    for sent, known in zip(compact[1:], item[1:], strict=True):
+        assert sent.keys() == known.keys()
+        for key, value in sent.items():
+            np.testing.assert_array_equal(value, known[key])
+
+    def size(parts):
+        return sum(value.nbytes for part in parts for value in part.values())
+
+    assert size(compact) < 0.4 * size(item)

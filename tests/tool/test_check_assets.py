@@ -27,7 +27,7 @@ def check(tmp_path, stand_in_bodies, capsys):
     """check(data_dir, arguments...) -> (exit code, what was printed)"""
     def run(data_dir, *arguments):
         code = check_assets.main([*arguments, f'data_dir={data_dir}', f'human_model_dir={stand_in_bodies}',
-                                  f'output_dir={tmp_path}'])
+                                  f'output_dir={tmp_path}', f'cache_dir={tmp_path}/cache'])
         return code, capsys.readouterr().out
     return run
 

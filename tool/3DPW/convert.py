@@ -24,7 +24,24 @@ from tqdm import tqdm
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[2] / 'main' / 'init_path.py'))
 
+from common.arguments import Parser, show_help
 from common.errors import UserError, run_main
+from tool.convert.parser import add_max_damaged, make_parser
+
+SPLITS = ('train', 'validation', 'test')
+
+
+def own_parser() -> Parser:
+    """The parser of the command line."""
+    raw = 'folder with sequenceFiles/ (and imageFiles/, for the image sizes)'
+    parser = make_parser(__doc__, 'PW3D', raw, SPLITS, 'the gendered SMPL files')
+    add_max_damaged(parser)
+    return parser
+
+
+if __name__ == '__main__':
+    show_help(own_parser)  # before PyTorch is imported, which takes seconds
+
 from common.files.listing import visible_files
 from common.human_model import HumanModel, get_human_model
 from common.utils.transforms import Camera, cam2pixel
@@ -33,11 +50,9 @@ from data.records import LARGEST_SIDE
 from tool.convert.damaged import Damaged, DamagedItem
 from tool.convert.fits import move_fits, run_body, tight_box
 from tool.convert.images import first_image_size
-from tool.convert.parser import add_max_damaged, make_parser
 from tool.convert.sequence_3dpw import GENDERS, body_shape, read_sequence, visible_frames
 from tool.files.write import numbers, write_json
 
-SPLITS = ('train', 'validation', 'test')
 BATCH = 64  # bodies at a time
 
 
@@ -168,10 +183,7 @@ def sequence_files(raw: Path, split: str) -> list[Path]:
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line `argv` (default: the process's own)."""
-    raw = 'folder with sequenceFiles/ (and imageFiles/, for the image sizes)'
-    parser = make_parser(__doc__, 'PW3D', raw, SPLITS, 'the gendered SMPL files')
-    add_max_damaged(parser)
-    args = parser.parse_args(argv)
+    args = own_parser().parse_args(argv)
     for split in args.split:
         sequence_files(args.raw, split)  # fail before the work starts
     annotation_num = 0

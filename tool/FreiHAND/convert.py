@@ -26,7 +26,22 @@ from tqdm import tqdm
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[2] / 'main' / 'init_path.py'))
 
+from common.arguments import Parser, show_help
 from common.errors import UserError, run_main
+from tool.convert.parser import add_max_damaged, make_parser
+
+
+def own_parser() -> Parser:
+    """The parser of the command line."""
+    raw = 'folder in which FreiHAND_pub_v2.zip was unpacked'
+    parser = make_parser(__doc__, 'FreiHAND', raw, ('train', 'eval'), 'MANO_RIGHT.pkl')
+    add_max_damaged(parser)
+    return parser
+
+
+if __name__ == '__main__':
+    show_help(own_parser)  # before PyTorch is imported, which takes seconds
+
 from common.files.listing import visible_files
 from common.human_model import HumanModel, get_human_model
 from common.utils.transforms import Camera, cam2pixel
@@ -34,7 +49,6 @@ from data.checks.limits import camera_fault
 from tool.convert.damaged import Damaged, DamagedItem
 from tool.convert.fits import move_fits, move_points, rigid_motion, run_body, tight_box
 from tool.convert.images import first_image_size
-from tool.convert.parser import add_max_damaged, make_parser
 from tool.files.json_list import iter_json_list
 from tool.files.write import numbers, write_json
 from tool.FreiHAND.release import evaluation_hands, evaluation_points, released_hands
@@ -216,10 +230,7 @@ def convert_evaluation(raw: Path, max_damaged: float = 0.) -> tuple[dict, dict]:
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line `argv` (default: the process's own)."""
-    raw = 'folder in which FreiHAND_pub_v2.zip was unpacked'
-    parser = make_parser(__doc__, 'FreiHAND', raw, ('train', 'eval'), 'MANO_RIGHT.pkl')
-    add_max_damaged(parser)
-    args = parser.parse_args(argv)
+    args = own_parser().parse_args(argv)
     for split in args.split:
         if split == 'train':
             coco, data = convert_training(args.raw, get_human_model('mano', args.human_model_dir), args.max_damaged)

@@ -24,7 +24,25 @@ from tqdm import tqdm
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[2] / 'main' / 'init_path.py'))
 
+from common.arguments import Parser, show_help
 from common.errors import UserError, run_main
+from tool.convert.parser import add_max_damaged, make_parser
+
+SPLITS = {'train': 'train', 'val': 'validation', 'test': 'test'}
+
+
+def own_parser() -> Parser:
+    """The parser of the command line."""
+    raw = 'folder with train/, val/ and test/, such as SURREAL/data/cmu'
+    parser = make_parser(__doc__, 'SURREAL', raw, SPLITS, 'the gendered SMPL files')
+    add_max_damaged(parser)
+    parser.add_argument('--every', type=int, default=10, metavar='N', help='take every N-th frame')
+    return parser
+
+
+if __name__ == '__main__':
+    show_help(own_parser)  # before PyTorch is imported, which takes seconds
+
 from common.files.images import write_image
 from common.files.listing import visible_files
 from common.human_model import HumanModel, get_human_model
@@ -34,10 +52,8 @@ from data.checks.limits import LARGEST_DEPTH, fit_fault, within
 from data.sample import Fit
 from tool.convert.damaged import Damaged, DamagedItem
 from tool.convert.fits import move_fits, move_points, rigid_motion, run_body, tight_box
-from tool.convert.parser import add_max_damaged, make_parser
 from tool.files.write import numbers, write_json
 
-SPLITS = {'train': 'train', 'val': 'validation', 'test': 'test'}
 WIDTH = 320  # pixels
 HEIGHT = 240
 FOCAL = (600., 600.)  # of a 60 mm lens on a 32 mm sensor, pixels
@@ -218,11 +234,7 @@ def convert_split(split: str, raw: Path, out: Path, human_model_dir: Path, every
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line `argv` (default: the process's own)."""
-    raw = 'folder with train/, val/ and test/, such as SURREAL/data/cmu'
-    parser = make_parser(__doc__, 'SURREAL', raw, SPLITS, 'the gendered SMPL files')
-    add_max_damaged(parser)
-    parser.add_argument('--every', type=int, default=10, metavar='N', help='take every N-th frame')
-    args = parser.parse_args(argv)
+    args = own_parser().parse_args(argv)
     if args.every < 1:
         raise UserError(f'--every {args.every}: must be 1 or more')
     for split in args.split:

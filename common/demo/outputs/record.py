@@ -109,9 +109,9 @@ class Record:
                 'skeleton': [list(pair) for pair in self.joints.skeleton], 'units': self._units()}
 
     def _units(self) -> dict[str, str]:
-        units = UNITS | {'*.obj': OBJ_AXES[self.axes]}
+        units = UNITS | {'*.obj': OBJ_AXES[self.axes], '*.glb': GLB_UNITS}
         if 'param' in self.info.kinds:
-            units |= PARAM_UNITS | {'*.glb': GLB_UNITS}
+            units |= PARAM_UNITS
             if self.info.is_hand:
                 units['pose'] = HAND_POSE
             if self.info.left_hand:

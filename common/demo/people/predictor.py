@@ -13,9 +13,10 @@ from torch import nn
 from common.demo.inputs.sources import InputImage
 from common.demo.people.body import body_meshes
 from common.demo.people.prediction import BodyParams, Prediction
+from common.devices.wrap import to_device
 from common.errors import UserError
 from common.human_model import HumanModel
-from common.utils.preprocessing import crop_image, process_bbox
+from common.utils.preprocessing import color_scale, crop_image, process_bbox
 
 MAX_RATIO = 4.  # pixels of the image for one of the crop, in x and y; beyond, the image is shrunk first
 PIXELS_WAITING = 1 << 26  # of images kept until their batch is full: bounds the memory for huge photos
@@ -58,7 +59,7 @@ class NetworkInfo:
 @dataclass
 class Crop:
     """What the network sees of one box; for a left hand all but `bbox` are of the mirrored image."""
-    patch: np.ndarray  # (3, height, width) float32 in 0..1
+    patch: np.ndarray  # (height, width, 3) uint8
     to_image: np.ndarray  # (2, 3) affine from patch to image pixels
     bbox: np.ndarray  # (4,) xywh as it was given, pixels
     crop_bbox: np.ndarray  # (4,) xywh, enlarged, pixels
@@ -175,9 +176,11 @@ class BoxPredictor:
 
     @torch.inference_mode()
     def run(self, patches: np.ndarray) -> dict[str, np.ndarray]:
-        """Patches (B, 3, h, w) -> the network's outputs, float32. UserError if one is not finite."""
+        """Patches (B, h, w, 3) uint8 -> the network's outputs, float32. UserError if one is not finite."""
         started = time.perf_counter()
-        out = self.model({'img': torch.from_numpy(patches).to(self.device)}, {}, {}, 'test')
+        scales = np.tile(color_scale(None), (len(patches), 1))
+        inputs = {'img': torch.from_numpy(patches), 'color_scale': torch.from_numpy(scales)}
+        out = self.model(to_device(inputs, torch.device(self.device)), {}, {}, 'test')
         if 'pose_param' in out:
             pose = out['pose_param'].float()
             _, out['model_root'] = body_meshes(self.human_model, pose, out['shape_param'].float())

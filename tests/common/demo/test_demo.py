@@ -20,7 +20,7 @@ from tests.demo_tools import write_image, write_snapshot
 
 SIX = {f'{kind}_{mesh}.{end}' for mesh in ('lixel', 'param') for kind, end in (
     ('output_mesh', 'jpg'), ('rendered_mesh', 'jpg'), ('output_mesh', 'obj'))}
-ALL = SIX | {'overview.jpg', 'result.json', 'result.npz', 'person_0.glb'}
+ALL = SIX | {'overview.jpg', 'result.json', 'result.npz', 'person_0.glb', 'lixel_0.glb'}
 
 
 @pytest.fixture(scope='module')
@@ -112,7 +112,7 @@ def test_several_people_have_folders_of_their_own(demo, tmp_path):
     folder = tmp_path / 'out' / 'photo'
     assert {p.name for p in folder.iterdir()} == {
         'person_0', 'person_1', 'rendered_mesh_lixel.jpg', 'rendered_mesh_param.jpg', 'overview.jpg', 'result.json',
-        'result.npz', 'person_0.glb', 'person_1.glb'}
+        'result.npz', 'person_0.glb', 'person_1.glb', 'lixel_0.glb', 'lixel_1.glb'}
     for number in (0, 1):
         assert {p.name for p in (folder / f'person_{number}').iterdir()} == SIX
     assert [p['id'] for p in json.loads((folder / 'result.json').read_text())['people']] == [0, 1]
@@ -124,6 +124,7 @@ def test_lixel_stage_writes_no_parameters(demo, tmp_path):
     assert {p.name for p in folder.iterdir()} == {name for name in ALL if 'param' not in name} - {'person_0.glb'}
     record = json.loads((folder / 'result.json').read_text())
     assert record['people'][0]['depth_source'] == 'box area' and 'pose' not in record['people'][0]
+    assert record['units']['*.glb'].encode() in (folder / 'lixel_0.glb').read_bytes()
 
 
 def test_left_hand(tmp_path):
@@ -226,7 +227,7 @@ def test_sizes_of_images(demo, tmp_path, height, width):
     ('--bbox 1 2 0 4', 'no area'), ('--bbox 60 70 170 220', 'xyxy'), ('--bbox full --detect', 'give one of them'),
     ('--bbox full --root_depth 0.3', 'at least 1.1 m'), ('--bbox full --root_depth 3 4', '2 numbers for 1 people'),
     ('--bbox full --focal 0', 'positive'), ('--bbox full --focal 1e308', 'positive'),
-    ('--bbox full --smooth gaussian', 'for videos'), ('--bbox full --focal 1 2 3', 'takes one number'),
+    ('--bbox full --smooth', 'for videos'), ('--bbox full --focal 1 2 3', 'takes one number'),
     ('--bbox full --left', 'is for hands'), ('--bbox_file nothing.json', 'cannot be read')])
 def test_mistakes_write_nothing(demo, tmp_path, options, told):
     with pytest.raises(UserError, match=told) as caught:

@@ -12,10 +12,11 @@ import pytest
 from common.demo.inputs.box_file import read_box_file
 from common.demo.inputs.box_table import BoxTable
 from common.demo.inputs.boxes import check_box, person_shaped
+from common.demo.inputs.find import find_inputs
 from common.demo.inputs.images import frame_count, read_image
-from common.demo.inputs.sources import BoxSource, InputImage, find_inputs, read_frames, read_images
+from common.demo.inputs.sources import BoxSource, InputImage, read_frames, read_images
 from common.demo.inputs.video import Video
-from common.demo.outputs.video_files import OverlayVideos
+from common.demo.outputs.video_writer import VideoWriter
 from common.errors import UserError
 from common.files.avif import upright
 
@@ -161,7 +162,8 @@ def test_folder_reads_on_past_bad_images(tmp_path):
     found = list(read_images(find_inputs(tmp_path), source, failed))
     assert [p.path.name for p in found] == ['a.png', 'c.png']
     assert [len(p.boxes) for p in found] == [1, 1]
-    assert len(failed) == 2 and 'b.png' in failed[0] and 'bad.jpg' in failed[1]
+    assert source.empty == ['b.png']
+    assert len(failed) == 1 and 'bad.jpg' in failed[0]
 
 
 def test_numbers_as_names_of_images(tmp_path):
@@ -221,7 +223,7 @@ def test_video_whose_name_is_no_text(tmp_path):
     with pytest.raises(UserError, match='names in UTF-8'):
         Video(path)
     with pytest.raises(UserError, match='names in UTF-8'):
-        OverlayVideos(path, None, 25)
+        VideoWriter(path, 'rendered_mesh_lixel', (48, 64), 25)
 
 
 def test_video_frames_in_order(tmp_path):

@@ -248,7 +248,7 @@ def test_test_counts_every_sample_once(tmp_path):
     assert tester.test() == {'row': 4.0}
     assert tester.dataset.evaluated == list(range(9))
     assert (tester.cfg.resnet_width, config.resnet_width) == (4, 8)  # the caller's configuration stays as it is
-    written = json.loads((tmp_path / 'result' / 'Synthetic.json').read_text())
+    written = json.loads((tmp_path / 'result' / 'Synthetic_0.json').read_text())
     assert written['metrics'] == {'row': 4.0} and (written['stage'], written['epoch']) == ('lixel', 0)
     with pytest.raises(UserError, match='trained in the lixel stage only'):
         base.Tester(config, tmp_path / 'model_dump' / 'snapshot_0.pth.tar', stage='param')
@@ -314,7 +314,7 @@ def test_a_test_of_the_other_kind_of_body_is_told(tmp_path, caplog):
 
 def test_a_batch_too_large_for_synthetic_data_is_refused_before_they_are_drawn(tmp_path, monkeypatch):
     monkeypatch.setattr(base, 'build_dataset', lambda *_: pytest.fail('the images are drawn'))
-    with pytest.raises(UserError, match='one step takes 12 samples .*: more than synthetic_train_size=11'):
+    with pytest.raises(UserError, match='one step takes 12 samples: synthetic_train_size must be as large'):
         train(tmp_path, 'train_batch_size=4', 'grad_accum=3', 'synthetic_train_size=11')
 
 
