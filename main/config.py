@@ -211,15 +211,13 @@ class Config:
         self.check_shapes()
 
     def check_training(self) -> None:
-        """What `check` does not see to since it concerns trainings alone. UserError."""
+        """The same for trainings alone, before images are drawn, which may take hours. UserError."""
         size = self.train_batch_size
         if size < 2:
             raise UserError(f'train_batch_size={size}: batch normalisation needs at least two samples per device')
-        step = size * self.grad_accum
-        is_drawn = {*self.trainset_3d, *self.trainset_2d} == {'Synthetic'}  # first, which may take hours
-        if is_drawn and step > self.synthetic_train_size:
-            raise UserError(f'one step takes {step} samples (train_batch_size={size}, grad_accum={self.grad_accum}): '
-                            f'more than synthetic_train_size={self.synthetic_train_size}')
+        sets = {*self.trainset_3d, *self.trainset_2d}
+        if sets == {'Synthetic'} and size * self.grad_accum > self.synthetic_train_size:
+            raise UserError(f'one step takes {size * self.grad_accum} samples: synthetic_train_size must be as large')
 
     def check_shapes(self, source: str = '') -> None:
         """UserError, beginning with `source`, unless the network makes such heat maps from such images."""

@@ -314,7 +314,7 @@ def test_a_test_of_the_other_kind_of_body_is_told(tmp_path, caplog):
 
 def test_a_batch_too_large_for_synthetic_data_is_refused_before_they_are_drawn(tmp_path, monkeypatch):
     monkeypatch.setattr(base, 'build_dataset', lambda *_: pytest.fail('the images are drawn'))
-    with pytest.raises(UserError, match='one step takes 12 samples .*: more than synthetic_train_size=11'):
+    with pytest.raises(UserError, match='one step takes 12 samples: synthetic_train_size must be as large'):
         train(tmp_path, 'train_batch_size=4', 'grad_accum=3', 'synthetic_train_size=11')
 
 
