@@ -51,7 +51,7 @@ def test_the_network_runs_during_the_evaluation(monkeypatch, tmp_path):
     base.Trainer(config).train()
     tester = base.Tester(config, checkpoint.snapshot_path(tmp_path / 'model_dump', 0))
     calls = threading.Semaphore(0)
-    tester.net.register_forward_pre_hook(lambda *args: calls.release())
+    tester.model.register_forward_pre_hook(lambda *args: calls.release())
     plain = RandomDataset.evaluate
     starts = []
 
