@@ -53,7 +53,8 @@ def test_training_and_test_use_the_format_and_their_precision(monkeypatch, tmp_p
     assert format_of(trainer.model) == [want, want]
     trainer.train()
     tester = base.Tester(config, checkpoint.snapshot_path(tmp_path / 'model_dump', 0))
-    assert format_of(tester.net.module) == [want, want] and tuned == ['high', 'highest']
+    tester.test()
+    assert format_of(tester.model) == [want, want] and tuned == ['high', 'highest']
 
 
 @pytest.mark.parametrize('width', [4, 8, 12, 16])
