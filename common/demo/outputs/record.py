@@ -85,6 +85,7 @@ class Record:
         Networks whose heat maps were not trained to be Gaussians have no scale for the latter.
         """
         lines = []
+        kind = 'hand' if self.info.is_hand else 'person'
         view = odd_view(self.camera, self.size)
         if view:
             lines.append(view)
@@ -92,7 +93,7 @@ class Record:
             for number, person in enumerate(people):
                 confidence = person.prediction.mean_confidence
                 if confidence < UNSURE:
-                    lines.append(f'person {number}: {unsure(confidence, self.info.subject)}')
+                    lines.append(f'{kind} {number}: {unsure(confidence, self.info.subject)}')
         return lines
 
     def header(self) -> dict[str, Any]:
