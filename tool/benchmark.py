@@ -42,7 +42,7 @@ def make_parser() -> Parser:
                         f'(default: inference {TEST_BATCH}, training {TRAIN_BATCH})')
     parser.add_argument('--parts', default=','.join(BY_DEFAULT), metavar='A,B',
                         help='what to measure (%(default)s); onnx: onnxruntime beside PyTorch; opening: a large set')
-    parser.add_argument('--files', metavar='FOLDER', type=Path, help='of opening: where its files are or will be '
+    parser.add_argument('--files', metavar='FOLDER', type=a_path, help='of opening: where its files are or will be '
                         '(default: a temporary folder)')
     parser.add_argument('--share', type=float, default=1., help='of opening: size of the files, 1 for that of MuCo')
     parser.add_argument('--scaling', action='store_true', help='measure how speed grows with the number of processes')

@@ -91,8 +91,8 @@ def test_every_option_without_its_value_of_the_wrong_type_and_doubled(program, p
 
 
 PATHS = {'snapshot', 'cfg', 'input', 'output', 'bbox_file', 'detector_weights', 'json', 'out', 'raw', 'file', 'logs',
-         'human_model_dir'}
-NO_PATHS = {'options', 'overrides', 'names', 'name', 'gpu', 'parts'}
+         'human_model_dir', 'files'}
+NO_PATHS = {'options', 'overrides', 'names', 'name', 'gpu', 'parts', 'host'}
 
 
 @pytest.mark.parametrize('program', PROGRAMS)

@@ -32,17 +32,17 @@ PLAIN = 'plain reader'
 FIT_MODELS = ('smpl', 'open_body')  # the people in the files are the embedded body
 
 
-def measure_opening(cfg: Config, folder: Path | None, share: float, repeats: int) -> list[Row]:
+def measure_opening(cfg: Config, files: str | Path | None, share: float, repeats: int) -> list[Row]:
     """Rows of a cold start (no index yet), a warm one, peak memory, and private memory of one more process.
 
     Args:
         cfg: The settings.
-        folder: Where the files are, made if they are missing; None: a temporary one.
+        files: The folder where they are, made if they are missing; None: a temporary one.
         share: Their size, of MuCo's, where they are made.
         repeats: Rounds, of which the median counts.
     """
     with tempfile.TemporaryDirectory() as temporary:
-        folder = folder or Path(temporary)
+        folder = Path(files or temporary)
         if not (folder / 'MuCo').is_dir():
             write_sets(folder, ['MuCo'], share)
         cfg = copy.copy(cfg)
