@@ -92,7 +92,7 @@ def test_the_other_kind_of_image_is_told(tmp_path: Path, capsys: pytest.CaptureF
     assert [len(record['warnings']) for record in found] == [2] * 3
     for record in found:
         warning = record['warnings'][1]
-        assert 'person 0: the network is unsure' in warning and f'knows {subject}:' in warning
+        assert '0: the network is unsure' in warning and f'knows {subject}:' in warning
     assert capsys.readouterr().out.count('the network is unsure') == 3
 
 
