@@ -1,10 +1,12 @@
 """Command lines: what all programs share in how they read theirs."""
 import argparse
 import re
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from common.errors import UserError
+from common.errors import UserError, run_main
 
 
 class Once(argparse.Action):
@@ -34,6 +36,12 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """UserError with argparse's message."""
         raise UserError(f'{message}; --help lists the options')
+
+
+def show_help(make_parser: Callable[[], argparse.ArgumentParser]) -> None:
+    """Print a program's help and end the process, where its command line asks for it."""
+    if {'-h', '--help'} & set(sys.argv[1:]):
+        run_main(lambda: make_parser().print_help())
 
 
 def not_empty(text: str) -> str:

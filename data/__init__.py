@@ -5,8 +5,9 @@
 """
 import difflib
 import importlib
+import logging
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from common.errors import UserError, shown
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:  # the command lines look up names long before they need PyTor
     from data.settings import Settings
 
 FOLDER = Path(__file__).resolve().parent
+log = logging.getLogger(__name__)
 
 
 def dataset_names() -> list[str]:
@@ -46,8 +48,23 @@ def build_dataset(name: str, split: str, cfg: 'Settings') -> 'MeshDataset':
     Raises:
         UserError: No such data set, no such split, or a file the split needs is missing or broken.
     """
+    return dataset_class(name)(split, cfg)
+
+
+def open_validation(cfg: Any) -> 'MeshDataset | None':
+    """The validation split of `testset`; None where none is wanted, or the data set has none. UserError: see above."""
+    if not cfg.validate_every:
+        return None
+    if 'validation' not in dataset_class(cfg.testset).splits:
+        log.info('note: no validation: %s has no such split', cfg.testset)
+        return None
+    return build_dataset(cfg.testset, 'validation', cfg)
+
+
+def dataset_class(name: str) -> 'type[MeshDataset]':
+    """The class of a data set. UserError: there is none."""
     require_dataset(name)
     loader = getattr(importlib.import_module(f'data.{name}.{name}'), name, None)
     if loader is None:
         raise UserError(f'{FOLDER / name / name}.py defines no class "{name}"')
-    return loader(split, cfg)
+    return loader

@@ -10,10 +10,12 @@ from common.errors import UserError
 from common.utils.preprocessing import looks_like_corners, process_bbox
 from common.utils.transforms import depth_from_box
 from data.checks.load_check import LoadCheck
+from data.files import is_there
 from data.rootnet import LOWEST_OVERLAP, RootNetFile, SourceCheck
 from data.sample import Camera
 
 log = logging.getLogger(__name__)
+STATE = ('estimates', 'known', 'has_rootnet')
 Box = list[float] | np.ndarray  # (4,) x, y, width, height in pixels
 
 
@@ -72,6 +74,7 @@ class Boxes:
     Attributes:
         estimates: Number of depths estimated.
         known: Number of depths read.
+        has_rootnet: Whether RootNet's file was read.
     """
 
     def __init__(self, name: str, rules: BoxRules, check: LoadCheck) -> None:
@@ -80,13 +83,14 @@ class Boxes:
         self.check = check
         self.estimates = 0
         self.known = 0
+        self.has_rootnet = False
         self.source = SourceCheck(rules.input_img_shape)
 
     @property
     def depth_source(self) -> str:
         """Where the root depths come from, a text for the report."""
         source = 'annotations'
-        if self.rootnet:
+        if self.has_rootnet:
             source = 'RootNet file'
         if not self.estimates:
             return source
@@ -95,20 +99,20 @@ class Boxes:
         return f'{source}, {self.estimates} estimates from the box'
 
     def get(self, key: int | str, bbox: Box | None, img_shape: tuple[int, int], camera: Camera | None = None,
-            true_depth: float | None = None, where: str = '') -> tuple[np.ndarray | None, float | None]:
+            true_depth: float | None = None, where: object = '') -> tuple[np.ndarray | None, float | None]:
         """(box, root depth) of a sample: in training `annotated` and None, else `for_test`."""
         if self.rules.training:
             return self.annotated(bbox, img_shape, where), None
         return self.for_test(key, bbox, img_shape, camera, true_depth, where)
 
     def annotated(self, bbox: Box | None, img_shape: tuple[int, int],
-                  where: str) -> np.ndarray | None:
+                  where: object) -> np.ndarray | None:
         """The processed box of an annotated one.
 
         Args:
             bbox: (4,) xywh, pixels.
             img_shape: (height, width), pixels.
-            where: Names the record in messages.
+            where: Names the record in messages: a text, or what becomes one only then.
         Returns:
             (4,) float32 xywh; None, counted, for a box that is empty or off the image.
         Raises:
@@ -120,15 +124,15 @@ class Boxes:
         box = process_bbox(bbox, width, height, self.rules.input_img_shape)
         if box is None:
             if np.isfinite(bbox).all() and bbox[2] * bbox[3] <= 0:
-                self.check.skip('empty box, sample skipped', where)
+                self.check.skip_sample('empty box', str(where))
             else:
-                self.check.skip('box off the image, sample skipped', where, suspicious=True)
+                self.check.skip_sample('box off the image', str(where), suspicious=True)
         elif looks_like_corners(bbox, width, height):
             self.check.skip('box leaves the image by more than half its size: are the boxes two corners, not x, y, '
-                            'width, height?', where)
+                            'width, height?', str(where))
         return box
 
-    def _no_box(self, where: str) -> UserError:
+    def _no_box(self, where: object) -> UserError:
         remedy = 'download the file again'
         if self.rules.rootnet and not self.rules.training:
             remedy = f'a test takes the boxes of {self.rules.rootnet.path} then; where to get it: ' \
@@ -136,7 +140,7 @@ class Boxes:
         return UserError(f'{where} has no bbox: {remedy}')
 
     def for_test(self, key: int | str, bbox: Box | None, img_shape: tuple[int, int], camera: Camera | None,
-                 true_depth: float | None = None, where: str = '') -> tuple[np.ndarray | None, float | None]:
+                 true_depth: float | None = None, where: object = '') -> tuple[np.ndarray | None, float | None]:
         """Box and root depth of a test sample.
 
         From RootNet's file, unless use_gt_info=true; then `bbox` and `true_depth` count. Otherwise the depth is
@@ -162,7 +166,7 @@ class Boxes:
                 if bbox is not None:
                     self.source.add(entry[0], bbox, img_shape)
                 return entry
-            self.check.skip('not in the RootNet file, annotated box used', where)
+            self.check.skip('not in the RootNet file, annotated box used', str(where))
         box = self.annotated(bbox, img_shape, where)
         if box is None:
             return None, None
@@ -180,11 +184,21 @@ class Boxes:
         place = self.rules.rootnet
         if self.rules.use_gt_info or place is None:
             return None
-        if not place.path.exists():
+        if not is_there(place.path):
             log.warning('%s: %s is missing: annotated boxes and depths estimated from their size take its place '
                         '(use_gt_info=true: annotated depths)', self.name, place.path)
             return None
+        self.has_rootnet = True
         return RootNetFile(place.path, place.key, place.unit, place.box_format)
+
+    def state(self) -> dict[str, int]:
+        """All counts, as plain values."""
+        return {name: getattr(self, name) for name in STATE}
+
+    def restore(self, state: dict[str, int]) -> None:
+        """Take over the counts of an earlier start."""
+        for name in STATE:
+            setattr(self, name, state[name])
 
     def check_source(self) -> None:
         """UserError if RootNet's boxes are those of other people than the annotated ones."""

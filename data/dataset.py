@@ -1,53 +1,27 @@
-"""Lists of samples that worker processes share, and the mixture of several data sets."""
-import pickle
-import zlib
-from collections.abc import Iterable, Sequence
+"""The random numbers of a sample, and the mixture of several data sets."""
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from torch.utils.data import Dataset
 
+from common.utils.preprocessing import float_image
 
-class PackedList:
-    """A read-only list of picklable items in one buffer of bytes with offsets.
-
-    Worker processes read it without touching a reference count, so the pages stay shared. What all items have in
-    common (field names, shapes of arrays) is stored once: it is the dictionary of a lossless compression.
-    """
-
-    def __init__(self, items: Iterable[Any]) -> None:
-        self._common = b''
-        buffer = bytearray()
-        ends = [0]
-        for item in items:
-            plain = pickle.dumps(item, protocol=5)
-            if not self._common:
-                self._common = plain[:1 << 15]
-            packer = zlib.compressobj(level=1, wbits=-15, memLevel=5, zdict=self._common)
-            buffer += packer.compress(plain) + packer.flush()
-            ends.append(len(buffer))
-        self._bytes = np.frombuffer(buffer, np.uint8)
-        self._starts = np.array(ends, np.int64)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
-        return self._bytes.nbytes + self._starts.nbytes + len(self._common)
-
-    def __len__(self) -> int:
-        return len(self._starts) - 1
-
-    def __getitem__(self, index: int) -> Any:
-        """A fresh copy of the item; negative indices count from the end. IndexError beyond it."""
-        index = range(len(self))[index]
-        start, end = self._starts[index:index + 2]
-        unpacker = zlib.decompressobj(wbits=-15, zdict=self._common)
-        return pickle.loads(unpacker.decompress(self._bytes[start:end].data))
+Arrays = dict[str, np.ndarray]
+Item = tuple[Arrays, Arrays, Arrays]  # inputs, targets, meta_info
 
 
 def sample_rng(seed: int, epoch: int, index: int) -> np.random.Generator:
     """The random numbers of one sample: a function of these three alone, whatever the number of workers."""
     return np.random.default_rng([seed, epoch, index])
+
+
+def with_float_image(item: Item) -> Item:
+    """A compact item, with its patch of bytes made into the image that the network sees."""
+    inputs, targets, meta_info = item
+    img = float_image({name: torch.from_numpy(value) for name, value in inputs.items()})
+    return {'img': img.contiguous().numpy()}, targets, meta_info
 
 
 class MultipleDatasets(Dataset):
@@ -96,6 +70,12 @@ class MultipleDatasets(Dataset):
         """One sample, with its random choices taken from `rng`."""
         db, position = self.locate(index, rng)
         return db.get(position, rng)
+
+    def compact(self, index: int, rng: np.random.Generator | None = None) -> Item:
+        """One sample as it is sent to the device: see MeshDataset.compact."""
+        rng = rng or sample_rng(self.seed, self.epoch, index)
+        db, position = self.locate(index, rng)
+        return db.compact(position, rng)
 
     def __getitem__(self, index: int) -> Any:
         return self.get(index, sample_rng(self.seed, self.epoch, index))

@@ -1,5 +1,6 @@
 """The body models that the fits of a data set are parameters of, and their joint regressors."""
 import functools
+import zlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -70,6 +71,14 @@ class FitBodies:
             return FitCheck(self.regressor('h36m'), HUMAN36M, '3d', self.cfg.fit_limit_mm / 1000)
         return FitCheck(add_pelvis(self.regressor('coco')), COCO, '2d', self.cfg.fit_limit_lixel,
                         published_pelvis=self.cfg.coco_fit_check == 'published')
+
+
+def fingerprint(human_model: HumanModel) -> str:
+    """Name of a body model with a checksum of its shape, so that a changed model is not mistaken for the old one."""
+    value = 0
+    for array in (human_model.v_template, human_model.shapedirs, human_model.weights):
+        value = zlib.crc32(np.ascontiguousarray(array.numpy()).data, value)
+    return f'{human_model.name}-{value:08x}'
 
 
 @functools.lru_cache(maxsize=4)

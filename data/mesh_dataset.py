@@ -11,25 +11,26 @@ from torch.utils.data import Dataset
 from common.errors import UserError
 from common.files.images import check_size, read_image
 from common.human_model import get_human_model
-from common.utils.preprocessing import AugParams, crop_image
+from common.utils.preprocessing import AugParams, color_scale, crop_image
 from data.boxes import Boxes, BoxRules, rootnet_place
-from data.checks.load_check import MISSING, LoadCheck
-from data.checks.parsing import Exclusion, parsed, without_fits
+from data.checks.load_check import LoadCheck
+from data.checks.parsing import Exclusion
+from data.checks.replaced import Replaced
+from data.checks.tally import MISSING
 from data.codec import LixelCodec
-from data.dataset import PackedList, sample_rng
+from data.dataset import Item, sample_rng, with_float_image
 from data.evaluation import report
 from data.evaluation.evaluator import Errors, EvalBatch, Evaluator, JointTruth, MeshTruth
 from data.evaluation.mesh_errors import EvalJoints
 from data.fit_bodies import FitBodies, require_kind
 from data.joint_set import JointSet
+from data.opening import open_samples
 from data.placed_fit import place_fit
 from data.sample import Sample
 from data.settings import Settings
-from data.target import Arrays, TargetRules, build_targets
+from data.target import TargetRules, build_targets
 
 log = logging.getLogger(__name__)
-MAX_REPLACED = 20  # different unusable samples that one process replaces before a training stops
-Item = tuple[Arrays, Arrays, Arrays]  # inputs, targets, meta_info
 
 
 class MeshDataset(Dataset):
@@ -49,10 +50,11 @@ class MeshDataset(Dataset):
     splits        the splits it has, out of 'train', 'validation', 'test'
     suspect       the file to name when many samples make no sense
     rootnet       None, or (file under the data set's folder, key, metres per unit) of test boxes and root depths
+    kept          attributes that load() sets: plain values, kept with the samples (data/index.py)
     images_are_files   False: `img_path` is not a file, since `load_image` makes the image
 
     It may override `load_image`, to make images instead of reading them, `make_samples`, to hand out a lazy sequence
-    instead of a packed list, `compare` and `print_eval_result`, to write files for instance. load() has `self.folder`,
+    instead of packed samples, `compare` and `print_eval_result`, to write files for instance. load() has `self.folder`,
     `self.boxes`, data/files.py and data/records.py at hand, and may set `self.protocol`, a text for the report.
 
     `data[i]` is (inputs, targets, meta_info), dictionaries of float32 arrays: in training `img` (3, height, width) in
@@ -70,6 +72,7 @@ class MeshDataset(Dataset):
     suspect: str = 'the annotation file'
     rootnet: tuple[str, str, float] | None = None
     images_are_files: bool = True
+    kept: tuple[str, ...] = ('protocol',)
 
     def __init__(self, split: str, cfg: Settings) -> None:
         self.name = type(self).__name__
@@ -79,7 +82,7 @@ class MeshDataset(Dataset):
             raise UserError(f'{self.name} has no split "{split}": it has {", ".join(self.splits)}')
         self.training = split == 'train'
         self.epoch = 0
-        self.replaced: set[int] = set()  # indices of unusable samples
+        self.replaced = Replaced(self.name, self.training and cfg.missing_image != 'error')
         self.protocol = f'{self.name} {split}'
         self.folder = Path(cfg.data_dir) / self.name
         self.human_model = get_human_model(cfg.human_model, cfg.human_model_dir)
@@ -96,7 +99,6 @@ class MeshDataset(Dataset):
         self.boxes = Boxes(self.name, rules, self.check)
         self.exclusion = Exclusion(() if self.training else cfg.exclude, f'{self.name} {split}')
         self.samples = self.make_samples()
-        self.boxes.check_source()
         if not len(self.samples):
             raise UserError(f'{self.name} {split}: no sample can be used; suspect {self.suspect} in {self.folder}')
         if not self.training:
@@ -119,10 +121,7 @@ class MeshDataset(Dataset):
 
     def make_samples(self) -> Any:
         """The sequence of all Samples."""
-        samples = parsed(self.load(), self.name, self.folder)
-        if self.training and self.body.is_foreign:
-            samples = without_fits(samples, self.name, self.fit_models, self.human_model.name)
-        return PackedList(self.exclusion.filter(self.check.filter(samples)))
+        return open_samples(self)
 
     # ---- samples ----
     def __len__(self) -> int:
@@ -142,15 +141,23 @@ class MeshDataset(Dataset):
         Raises:
             UserError: A sample of a test cannot be used, or too many of a training.
         """
+        return with_float_image(self.compact(index, rng))
+
+    def compact(self, index: int, rng: np.random.Generator | None = None) -> Item:
+        """`get` (without an rng `self[index]`) in the form that is sent to the device, which makes the float image.
+
+        The inputs are `img` (height, width, 3) uint8 and `color_scale` (3,): see `float_image`.
+        """
+        rng = rng or sample_rng(self.cfg.seed, self.epoch, index)
         strength = (self.cfg.aug_scale, self.cfg.aug_rotation, self.cfg.aug_color)
         while True:
             aug = None
             if self.training:
                 aug = AugParams.random(rng, self.allow_flip, strength)
             try:
-                return self.get_item(index, aug)
+                return self.compact_item(index, aug)
             except (OSError, ValueError) as error:
-                self._count_unusable(index, error)
+                self.replaced.note(index, error, self.check.counts[MISSING], len(self))
                 index = int(rng.integers(len(self)))
 
     def get_item(self, index: int, aug: AugParams | None) -> Item:
@@ -159,13 +166,17 @@ class MeshDataset(Dataset):
         Raises:
             OSError, ValueError: Its image or its targets cannot be used; the message names the sample.
         """
+        return with_float_image(self.compact_item(index, aug))
+
+    def compact_item(self, index: int, aug: AugParams | None) -> Item:
+        """The item of `get_item` as it is sent to the device: see `compact`."""
         sample = self.samples[index]
         aug = aug or AugParams()
         if aug.flip and not self.allow_flip:
             aug = AugParams(aug.scale, aug.rot, aug.color)
         image = self.load_image(sample)
         check_size(image, sample.img_shape, sample.img_path)
-        img, img2bb_trans, bb2img_trans = crop_image(image, sample.bbox, aug, self.cfg.input_img_shape)
+        patch, img2bb_trans, bb2img_trans = crop_image(image, sample.bbox, aug, self.cfg.input_img_shape)
         if self.training:
             targets, meta_info = build_targets(sample, aug, img2bb_trans, self.rules)
             if sample.fit is not None and not targets['fit_mesh_img'].any():
@@ -177,18 +188,7 @@ class MeshDataset(Dataset):
                 targets['fit_mesh_coord_cam'] = place_fit(sample, self.body, aug.flip).vertices
         if not all(np.isfinite(value).all() for value in targets.values()):
             raise ValueError(f'{self.name}: the targets of {sample.img_path}, id {sample.ann_id} are not finite')
-        return {'img': img}, targets, meta_info
-
-    def _count_unusable(self, index: int, error: Exception) -> None:
-        known = index in self.replaced  # from an earlier epoch
-        self.replaced.add(index)
-        count = len(self.replaced)
-        # the images that were reported as missing at the start, and allowed, are no reason to stop
-        allowed = MAX_REPLACED + self.check.counts[MISSING]
-        if not self.training or self.cfg.missing_image == 'error' or count > allowed or count == len(self):
-            raise UserError(f'{self.name}: {count} samples could not be used, the last of them: {error}') from error
-        if not known:
-            log.warning('%s: sample %d cannot be used and is replaced: %s', self.name, index, error)
+        return {'img': patch, 'color_scale': color_scale(aug)}, targets, meta_info
 
     @functools.cached_property
     def eval_joints(self) -> EvalJoints:
@@ -235,7 +235,7 @@ class MeshDataset(Dataset):
         return self.evaluator.errors(batch)
 
     def print_eval_result(self, results: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        """Log and save (output/result/<name>.json) what all batches gave, joined: {metric: (N, ...)}.
+        """Log what all batches gave, joined: {metric: (N, ...)}.
 
         Returns:
             The summary: what was tested how, `metrics` (means over the samples) and `per_joint_mm`.
@@ -246,5 +246,4 @@ class MeshDataset(Dataset):
             description['skipped'] = self.check.skipped()
         summary = report.summarise(results, description, self.eval_joints if results else None)
         log.info('%s', report.as_text(summary))
-        report.save_result(self.cfg.output_dir, self.name, summary)
         return summary

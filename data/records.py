@@ -1,5 +1,9 @@
 """Records of annotation files. A field is looked at when it is used, and what is wrong with it is named with its
-record; a field that nobody uses may be absent."""
+record; a field that nobody uses may be absent.
+
+A file is in memory as text, and decoded one record at a time: as Python objects, a gigabyte of it would take several.
+"""
+import functools
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,31 +12,48 @@ from typing import Any
 import numpy as np
 
 from common.errors import UserError, shown
-from data.files import read_json, read_records
+from common.files.json_text import Raw, decode, elements, fields
+from data.files import not_json, progress, read_json, read_records
 from data.sample import Camera, Fit
 
 LARGEST_SIDE = 10 ** 6  # pixels: no image is wider or higher
 
 Shape = tuple[int, ...]
+IDENTITIES = (int, float, str)
 
 
 class Record:
-    """A dictionary of an annotation file.
+    """A dictionary of an annotation file. A field is decoded when it is asked for.
 
+    Args:
+        content: The dictionary, or its JSON text.
+        outer: The file, or the record or list it is part of; named in messages.
+        name: Its own name there: 'annotation 5'.
     Attributes:
-        content: The dictionary.
-        place: The file and the record, as messages name it: 'MuCo-3DHP.json: annotation 5'.
+        content: {field: value or JSON text}.
     Raises:
         UserError: The content is not a dictionary, or (from all methods, and from `record[key]`) a field is missing or
             does not hold what it should.
     """
-    __slots__ = ('content', 'place')
+    __slots__ = ('content', 'outer', 'name')
 
-    def __init__(self, content: object, place: str) -> None:
-        self.place = place
+    def __init__(self, content: object, outer: object, name: str = '') -> None:
+        self.outer = outer
+        self.name = name
+        if type(content) is Raw:
+            try:
+                content = fields(content)
+            except (ValueError, RecursionError) as error:
+                raise not_json(str(self), error) from error
         if not isinstance(content, dict):
             raise self.wrong('is not a dictionary')
         self.content = content
+
+    def __str__(self) -> str:
+        """The file and the record, as messages name it: 'MuCo-3DHP.json: annotation 5'."""
+        if not self.name:
+            return str(self.outer)
+        return f'{self.outer}: {self.name}'
 
     def __contains__(self, key: str) -> bool:
         return key in self.content
@@ -40,22 +61,33 @@ class Record:
     def __getitem__(self, key: str) -> Any:
         if key not in self.content:
             raise self.wrong(f'has no {key}')
-        return self.content[key]
+        return self.get(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The value of a field, or the default where it is missing."""
+        value = self.content.get(key, default)
+        if type(value) is not Raw:
+            return value
+        try:
+            return decode(value)
+        except (ValueError, RecursionError) as error:
+            raise not_json(str(self), error) from error
 
     def wrong(self, what: str) -> UserError:
         """The UserError that says what is wrong with this record."""
-        return UserError(f'{self.place} {what}: download the file again')
+        return UserError(f'{self} {what}: download the file again')
 
     def part(self, key: str, kind: str = '') -> 'Record':
         """The dictionary in a field. kind: what the key is, if it is a number: 'annotation'."""
         name = f'{kind} {key}' if kind else key
         if key not in self:
             raise self.wrong(f'has no {name}')
-        return Record(self.content[key], f'{self.place}: {name}')
+        return Record(self.content[key], self, name)
 
     def find(self, key: str, kind: str = '') -> 'Record | None':
         """The same, or None where the field is missing or null."""
-        if self.content.get(key) is None:
+        value = self.content.get(key)
+        if value is None or (isinstance(value, Raw) and bytes(value) == b'null'):
             return None
         return self.part(key, kind)
 
@@ -65,7 +97,7 @@ class Record:
         if key not in self:
             raise self.wrong(f'has no {name}')
         try:
-            array = np.asarray(self.content[key], np.float32)
+            array = np.asarray(self.get(key), np.float32)
         except (ValueError, TypeError, OverflowError) as error:
             raise self.wrong(f'has a {name} that is not an array of numbers') from error
         for shape in shapes:
@@ -78,7 +110,7 @@ class Record:
         """The field `bbox`, x, y, width, height in pixels; None if there is none."""
         if 'bbox' not in self:
             return None
-        bbox = self.content['bbox']
+        bbox = self['bbox']
         if not (isinstance(bbox, list) and len(bbox) == 4 and all(map(is_number, bbox))):
             raise self.wrong(f'has the bbox {shown(bbox)}, not x, y, width, height')
         return bbox
@@ -86,7 +118,7 @@ class Record:
     def identity(self, key: str) -> int | float | str:
         """A field that numbers or names a record."""
         value = self[key]
-        if not isinstance(value, int | float | str):
+        if not isinstance(value, IDENTITIES):
             raise self.wrong(f'has an invalid {key}, neither a number nor a text')
         return value
 
@@ -134,7 +166,23 @@ def is_number(value: object) -> bool:
 
 def read_record(path: Path | str, holds: str) -> Record:
     """The dictionary in a JSON file. UserError: see `read_records`."""
-    return Record(read_records(path, dict, holds), str(path))
+    return Record(read_records(path, dict, holds, decode=fields), path)
+
+
+class Listed(Record):
+    """A record in a list of a file: it has the id that it gives itself, or else the number in the list for a name."""
+    __slots__ = ('number',)
+
+    def __init__(self, content: object, outer: object, kind: str, number: int) -> None:
+        self.number = number
+        super().__init__(content, outer, kind)
+
+    def __str__(self) -> str:
+        content = getattr(self, 'content', None)  # not there yet where it is no dictionary
+        name = f'number {self.number} of the list'
+        if content is not None and 'id' in content:
+            name = shown(self['id'])
+        return f'{self.outer}: {self.name} {name}'
 
 
 class CocoFile:
@@ -149,32 +197,50 @@ class CocoFile:
 
     def __init__(self, path: Path | str, holds: str) -> None:
         self.path = path
-        self.content = read_json(path, holds)
+        self._content = read_json(path, holds, decode=fields)
         self._images = {}
-        for image in self._records('images', 'image'):
-            self._images[image.identity('id')] = image.content
+        for number, text in enumerate(self._list('images')):
+            image = Listed(text, path, 'image', number)
+            self._images[image.identity('id')] = (number, text)
 
     def image(self, image_id: int | float | str) -> Record | None:
         """The image of this id, None if there is none."""
         if image_id not in self._images:
             return None
-        return Record(self._images[image_id], f'{self.path}: image {shown(image_id)}')
+        number, content = self._images[image_id]
+        return Listed(content, self.path, 'image', number)
+
+    @functools.cached_property
+    def annotations(self) -> list[Any]:
+        """All annotations, as JSON text."""
+        return self._list('annotations')
 
     def pairs(self) -> Iterator[tuple[Record, Record]]:
         """Each annotation with its image, (image, annotation), in the order of the annotations."""
-        for annotation in self._records('annotations', 'annotation'):
-            annotation.identity('id')
-            image = self.image(annotation.identity('image_id'))
-            if image is None:
-                raise annotation.wrong(f'is of image {shown(annotation["image_id"])}, which is not in "images"')
-            yield image, annotation
+        for number in progress(range(len(self.annotations)), Path(self.path).name):
+            yield self.pair(number)
 
-    def _records(self, name: str, kind: str) -> Iterator[Record]:
-        records = self.content.get(name) if isinstance(self.content, dict) else None
+    def annotation(self, number: int) -> Record:
+        """The annotation of this number."""
+        annotation = Listed(self.annotations[number], self.path, 'annotation', number)
+        annotation.identity('id')
+        return annotation
+
+    def pair(self, number: int) -> tuple[Record, Record]:
+        """The annotation of this number in the list with its image: (image, annotation)."""
+        annotation = self.annotation(number)
+        image = self.image(annotation.identity('image_id'))
+        if image is None:
+            raise annotation.wrong(f'is of image {shown(annotation["image_id"])}, which is not in "images"')
+        return image, annotation
+
+    def _list(self, name: str) -> list[Any]:
+        """The list of this name in the file, its elements as JSON text."""
+        records = None
+        if isinstance(self._content, dict):
+            records = self._content.get(name)
+        if isinstance(records, Raw):
+            records = elements(records)
         if not isinstance(records, list):
             raise UserError(f'{self.path} has no list "{name}": it is not a COCO-style file; download it again')
-        for number, content in enumerate(records):
-            name_in_file = f'number {number} of the list'
-            if isinstance(content, dict) and 'id' in content:
-                name_in_file = shown(content['id'])
-            yield Record(content, f'{self.path}: {kind} {name_in_file}')
+        return records

@@ -6,6 +6,9 @@ import numpy as np
 
 from common.utils.transforms import Camera
 
+ARRAYS = ('bbox', 'joint_img', 'joint_cam', 'joint_valid', 'focal', 'princpt', 'R', 't', 'fit_focal', 'fit_princpt',
+          'fit_camera_R', 'fit_camera_t', 'pose', 'shape', 'trans', 'fit_R', 'fit_t')  # of a sample
+
 
 @dataclass
 class Fit:
@@ -61,3 +64,17 @@ class Sample:
     root_depth: float | None = None
     ann_id: int | str | None = None
     extra: dict[str, Any] = field(default_factory=dict)
+
+
+def arrays_of(sample: Sample) -> list[np.ndarray | None]:
+    """All arrays that a sample may have, in the order of ARRAYS; None for those that it has not."""
+    arrays = [sample.bbox, sample.joint_img, sample.joint_cam, sample.joint_valid]
+    for camera in (sample.camera, sample.fit_camera):
+        if camera is None:
+            arrays += [None] * 4
+        else:
+            arrays += [camera.focal, camera.princpt, camera.R, camera.t]
+    fit = sample.fit
+    if fit is None:
+        return arrays + [None] * 5
+    return [*arrays, fit.pose, fit.shape, fit.trans, fit.R, fit.t]

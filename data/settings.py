@@ -7,6 +7,8 @@ class Settings(Protocol):
     data_dir: str
     human_model_dir: str
     output_dir: str
+    cache_dir: str
+    use_index: bool
     input_img_shape: tuple[int, int]
     output_hm_shape: tuple[int, int, int]
     seed: int

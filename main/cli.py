@@ -2,12 +2,9 @@
 import argparse
 from pathlib import Path
 
-import torch
-
 from common.arguments import Parser, a_path, each_once
 from common.devices.cpus import core_count
 from common.errors import UserError
-from common.snapshot import checkpoint
 from common.train.logger import start_console
 from main.config import cfg
 
@@ -32,6 +29,8 @@ def make_parser(doc: str | None) -> Parser:
 
 def configure(args: argparse.Namespace, continue_train: bool = False) -> None:
     """Show messages from here on, and fill the global `cfg` from parsed flags: preset, then flags, then overrides."""
+    import torch  # not for --help, which would take seconds with it
+
     start_console()
     torch.set_num_threads(min(torch.get_num_threads(), core_count()))  # PyTorch does not see a container's quota
     cfg.load(args.cfg)
@@ -41,6 +40,8 @@ def configure(args: argparse.Namespace, continue_train: bool = False) -> None:
 
 def chosen_snapshot(args: argparse.Namespace) -> str | Path:
     """The path that --snapshot or --test_epoch names. UserError: neither or both, or not there."""
+    from common.snapshot import checkpoint  # imports PyTorch
+
     if args.snapshot and args.test_epoch is not None:
         raise UserError('--test_epoch and --snapshot both name a snapshot: give one of them')
     if args.snapshot:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from common.devices.cpus import core_count
-from common.devices.gpus import select_gpus
 from common.errors import UserError
 from main.config_check import check_heat_maps, fields_by_key, rule_of, setting, typed_values
 from main.config_text import preset_path, read_settings, read_words
@@ -32,6 +31,8 @@ class Config:
     data_dir: str = setting(str(ROOT / 'data'), is_path=True)  # one sub-folder per data set
     human_model_dir: str = setting(str(ROOT / 'data' / 'human_models'), is_path=True)  # SMPL, MANO
     output_dir: str = setting(str(ROOT / 'output'), is_path=True)  # log, model_dump, result, vis
+    cache_dir: str = setting(str(ROOT / 'output' / 'cache'), is_path=True)  # what starts leave for later ones
+    use_index: bool = True  # keep parsed annotations in cache_dir, and map them into memory
     # The body model; auto: by the data sets.
     body_model: str = setting('auto', choices=('auto', 'smpl', 'mano', 'open_body', 'open_hand'))
     use_gt_info: bool = False  # test boxes and root depths from the annotations, not RootNet
@@ -107,9 +108,11 @@ class Config:
 
     # ---- Machine ----
     gpu_ids: str = ''  # the text of --gpu; empty: GPU 0, or the CPU where there is none
-    num_thread: int = setting(min(CORES, 16), at_least=0, at_most=1024)  # loader processes; 0: none
+    num_thread: int = setting(min(CORES, 1024), at_least=0, at_most=1024)  # loader processes; 0: none
     amp: str = setting('none', choices=('none', 'bf16', 'fp16'))  # mixed precision
     compile: bool = False  # torch.compile the network
+    # Of images and weights; auto: channels_last with mixed precision, with TF32, and on CPUs.
+    memory_format: str = setting('auto', choices=('auto', 'channels_last', 'contiguous'))
     seed: int = setting(0, at_least=0, at_most=2 ** 63 - 1)  # of weights, order and augmentation
 
     # ---- Run ----
@@ -117,6 +120,8 @@ class Config:
     keep_snapshots: int = setting(0, at_least=0)  # how many of the last snapshots to keep; 0: all
     # Steps between snapshots within an epoch, each in place of the last; 0: none.
     snapshot_every: int = setting(1000, at_least=0)
+    # Epochs between two validations on the validation split of testset; 0: none. The best is snapshot_best.
+    validate_every: int = setting(0, at_least=0)
     log_every: int = setting(20, above=0)  # steps between two lines of the training log
     tensorboard: bool = False  # also write TensorBoard events (needs the package tensorboard)
     vis: bool = False  # test: also draw the results into output/vis
@@ -200,6 +205,8 @@ class Config:
 
         Chooses the GPUs, so call it before anything uses CUDA. UserError: bad text or a GPU that is not there.
         """
+        from common.devices.gpus import select_gpus  # imports PyTorch, which --help does not need
+
         self.update({'gpu_ids': gpu_ids or '', 'stage': stage, 'continue_train': continue_train})
         select_gpus(gpu_ids)
 
@@ -209,7 +216,22 @@ class Config:
         if self.testset == 'FreiHAND' and trained_on != {'FreiHAND'}:
             raise UserError('testset=FreiHAND needs trainset_3d=[FreiHAND] trainset_2d=[]: hands and bodies '
                             'do not share a network (--cfg hand sets all three)')
-        check_heat_maps(self.input_img_shape, self.output_hm_shape)
+        self.check_shapes()
+
+    def check_training(self) -> None:
+        """What `check` does not see to since it concerns trainings alone. UserError."""
+        size = self.train_batch_size
+        if size < 2:
+            raise UserError(f'train_batch_size={size}: batch normalisation needs at least two samples per device')
+        step = size * self.grad_accum
+        is_drawn = {*self.trainset_3d, *self.trainset_2d} == {'Synthetic'}  # first, which may take hours
+        if is_drawn and step > self.synthetic_train_size:
+            raise UserError(f'one step takes {step} samples (train_batch_size={size}, grad_accum={self.grad_accum}): '
+                            f'more than synthetic_train_size={self.synthetic_train_size}')
+
+    def check_shapes(self, source: str = '') -> None:
+        """UserError, beginning with `source`, unless the network makes such heat maps from such images."""
+        check_heat_maps(self.input_img_shape, self.output_hm_shape, source)
 
     def resolved(self) -> dict[str, Any]:
         """All settings and derived values as plain types, for the log and the snapshots."""

@@ -124,14 +124,8 @@ def out_of_range(value: Any, rule: Rule) -> str | None:
     return None
 
 
-def check_train_batch(size: int) -> None:
-    """UserError for a batch (samples per device) that batch normalisation cannot train on."""
-    if size < 2:
-        raise UserError(f'train_batch_size={size}: batch normalisation needs at least two samples per device')
-
-
-def check_heat_maps(img_shape: tuple[int, int], hm_shape: tuple[int, int, int]) -> None:
-    """UserError unless the network makes heat maps of this shape from images of that one.
+def check_heat_maps(img_shape: tuple[int, int], hm_shape: tuple[int, int, int], source: str = '') -> None:
+    """UserError, beginning with `source`, unless the network makes heat maps of this shape from images of that one.
 
     Args:
         img_shape: height, width of the input, pixels. hm_shape: depth, height, width of the heat maps, lixels.
@@ -139,11 +133,11 @@ def check_heat_maps(img_shape: tuple[int, int], hm_shape: tuple[int, int, int]) 
     depth, *plane = hm_shape
     good_sides = [side % 32 == 0 and 32 <= side <= LARGEST_INPUT for side in img_shape]
     if not all(good_sides) or not 1 <= depth <= LARGEST_DEPTH:
-        raise UserError(f'input_img_shape={list(img_shape)} output_hm_shape={list(hm_shape)}: the input must '
-                        f'be multiples of 32 pixels up to {LARGEST_INPUT}, and the depth at least one lixel '
+        raise UserError(f'{source}input_img_shape={list(img_shape)} output_hm_shape={list(hm_shape)}: the input '
+                        f'must be multiples of 32 pixels up to {LARGEST_INPUT}, and the depth at least one lixel '
                         f'and at most {LARGEST_DEPTH}')
     height, width = (side // STRIDE for side in img_shape)
     if plane != [height, width]:
-        raise UserError(f'output_hm_shape={list(hm_shape)}: an input of {img_shape[0]} x {img_shape[1]} '
+        raise UserError(f'{source}output_hm_shape={list(hm_shape)}: an input of {img_shape[0]} x {img_shape[1]} '
                         f'pixels gives heat maps of {height} x {width} lixels: set '
                         f'output_hm_shape=[{depth},{height},{width}], or another input_img_shape')

@@ -63,7 +63,7 @@ def read_settings(path: Path, kinds: dict[str, Any]) -> dict[str, Any]:
             hint = 'check its permissions'
         raise UserError(f'--cfg {path} cannot be read ({error.strerror}): {hint}') from error
     except Exception as error:  # OmegaConf passes on whatever its YAML parser raises
-        raise UserError(f'--cfg {path} is not a YAML file of settings ({one_line(error)}): '
+        raise UserError(f'--cfg {path} is not a YAML file of settings ({reason(error)}): '
                         'main/configs has examples') from error
     return _without_gpus(values)
 
@@ -85,8 +85,19 @@ def read_words(words: list[str], kinds: dict[str, Any]) -> dict[str, Any]:
         try:
             values[key] = _value_of(word, value, kinds.get(key))
         except Exception as error:  # OmegaConf passes on whatever its YAML parser raises
-            raise UserError(f'cannot read the options: {shown(word)}: {one_line(error)}') from error
+            raise UserError(f'cannot read the options: {shown(word)}: {reason(error)}') from error
     return _without_gpus(values)
+
+
+def reason(error: Exception) -> str:
+    """What is wrong with a text, in our words where the YAML parser would quote its own state."""
+    if not isinstance(error, yaml.YAMLError):
+        return one_line(error)
+    mark = getattr(error, 'problem_mark', None)
+    place = ''
+    if mark is not None and mark.line:
+        place = f' near line {mark.line + 1}'
+    return f'not written as YAML{place}: see to its brackets, quotes, colons and indentation'
 
 
 def _value_of(word: str, text: str, kind: Any) -> Any:

@@ -3,7 +3,7 @@
     python main/demo.py                                              # the bundled images, model and body
     python main/demo.py --cfg nano_hand                              # the same for hands
     python main/demo.py --input photo.jpg --bbox 120 40 210 480      # x y width height in pixels; may be repeated
-    python main/demo.py --input photos/ --detect                     # a folder (or a video), people found by a detector
+    python main/demo.py --input photos/ clip.mp4 --detect            # folders and videos, people found by a detector
     python main/demo.py --serve                                      # a web page on this computer to draw the boxes on
     python main/demo.py --input photo.jpg --bbox full --snapshot output/model_dump/snapshot_17.pth.tar
 
@@ -11,36 +11,51 @@ For each image it writes a folder output/demo/<name>/ with overlays (rendered_me
 (output_mesh_*.obj), an overview.jpg, and all numbers with their units (result.json, result.npz).
 """
 import argparse
+import dataclasses
+import functools
+import logging
 import runpy
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().with_name('init_path.py')))
 
-from common.arguments import written_out
+from common.arguments import Parser, show_help, written_out
 from common.demo import options
+from main.cli import chosen_snapshot, configure, make_parser
+
+
+def own_parser() -> Parser:
+    """The parser of the command line, for its help."""
+    parser = make_parser(__doc__)
+    options.add_options(parser)
+    return parser
+
+
+if __name__ == '__main__':
+    show_help(own_parser)  # before PyTorch is imported, which takes seconds
+
 from common.demo.image_run import run_images
 from common.demo.inputs.box_file import read_box_file
-from common.demo.inputs.detector import THRESHOLD, Detector
-from common.demo.inputs.sources import BoxSource, find_inputs
-from common.demo.inputs.video import is_video
-from common.demo.people.body import root_row
-from common.demo.people.placer import Placer
-from common.demo.pipeline import Pipeline
-from common.demo.video_run import run_video
-from common.demo.web.results import Results
-from common.demo.web.server import serve
+from common.demo.inputs.detector import Detector, download_size
+from common.demo.inputs.detectors import THRESHOLD
+from common.demo.inputs.find import find_inputs
+from common.demo.inputs.sources import BoxSource
+from common.demo.inputs.video import Video, is_video
+from common.demo.video_run import Wishes, run_video
+from common.demo.web.finder import Finder
+from common.demo.web.serve import serve
+from common.demo.web.work import Work
 from common.devices.gpus import devices
 from common.errors import UserError, run_main
-from main.cli import chosen_snapshot, configure, make_parser
-from main.config import ROOT, cfg
-from main.predictor import joint_reader, load_predictor
+from main.bundled import HAND_SAMPLES, HAND_SNAPSHOT, SAMPLES, SNAPSHOT
+from main.config import cfg
+from main.predictor import Predictor
 
-SNAPSHOT = ROOT / 'main' / 'embedded' / 'nano.pth.tar'
-SAMPLES = ROOT / 'data' / 'Synthetic' / 'samples'
-HAND_SNAPSHOT = ROOT / 'main' / 'embedded' / 'nano_hand.pth.tar'
-HAND_SAMPLES = ROOT / 'data' / 'Synthetic' / 'hand_samples'
+SETTINGS = ('amp', 'body_model', 'data_dir', 'human_model_dir', 'output_dir', 'test_batch_size')
+log = logging.getLogger('main.demo')  # whatever the name of a file that is run as a script
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -54,37 +69,77 @@ def main(argv: list[str] | None = None) -> int:
         if getattr(args, name):
             setattr(args, name, written_out(getattr(args, name), f'--{name}'))
     configure(args)
+    refuse_idle(args.options)
     if args.serve:
-        return serve(Results(make_pipeline(args)), args.port)
-    source = args.input
+        return serve(Work(make_predictor(args), make_finder(args)), args.port, args.host)
+    sources = args.input
     box_file = args.bbox_file
-    if source is None:
-        source = HAND_SAMPLES if cfg.is_hand else SAMPLES
-        box_file = source / 'samples.json'
-    inputs = find_inputs(source)
+    if sources is None:
+        samples = HAND_SAMPLES if cfg.is_hand else SAMPLES
+        sources = [samples]
+        box_file = samples / 'samples.json'
+    inputs = find_inputs(*sources)
     boxes_of = BoxSource(args.bbox, box_format=args.bbox_format)
     if box_file:
         boxes_of.table = read_box_file(box_file, args.detector_threshold)
     boxes_of.check(inputs)  # fails sooner than the network
-    pipeline = make_pipeline(args)
+    predictor = make_predictor(args)
     boxes_of.detector = make_detector(args)
     output = Path(args.output or Path(cfg.output_dir) / 'demo')
-    if is_video(inputs[0]):
-        return run_video(pipeline, inputs[0], boxes_of, output, args.smooth)
-    return run_images(pipeline, inputs, boxes_of, output)
+    images = {path: name for path, name in inputs.items() if not is_video(path)}
+    runs: list[Callable[[], int]] = []
+    if images:
+        runs.append(lambda: run_images(predictor, images, boxes_of, output, args.turntable))
+    wishes = Wishes(args.smooth, args.side_by_side, args.turntable, args.every_frame)
+    for path in inputs:
+        if path not in images:
+            own = dataclasses.replace(boxes_of, notes=[])
+            runs.append(functools.partial(run_clip, predictor, path, own, output, wishes))
+    return run_all(predictor, runs)
 
 
-def make_pipeline(args: argparse.Namespace) -> Pipeline:
-    """The network, and what the options say of camera and joints."""
+def run_clip(predictor: Predictor, path: Path, boxes_of: BoxSource, output: Path, wishes: Wishes) -> int:
+    """Write the results of the video file of a path; see run_video."""
+    return run_video(predictor, Video(path), boxes_of, output, wishes)
+
+
+def run_all(predictor: Predictor, runs: list[Callable[[], int]]) -> int:
+    """Run the images and each video; what is wrong with one of them does not stop the others. UserError: something."""
+    failed = []
+    for run in runs:
+        predictor.predictor.network_time = 0.
+        try:
+            run()
+        except UserError as error:
+            if len(runs) == 1:
+                raise
+            failed.append(str(error))
+    if failed:
+        raise UserError('; '.join(failed))
+    return 0
+
+
+def refuse_idle(words: list[str]) -> None:
+    """UserError for a `key=value` setting that changes nothing of the demo."""
+    for word in words:
+        key = word.partition('=')[0]
+        if key not in SETTINGS:
+            raise UserError(f'{key}=... has no effect on the demo: the settings that have are {", ".join(SETTINGS)}')
+
+
+def make_predictor(args: argparse.Namespace) -> Predictor:
+    """The network, and what the options say of camera, joints and files."""
     path: str | Path = HAND_SNAPSHOT if cfg.is_hand else SNAPSHOT
     if args.snapshot or args.test_epoch is not None:
         path = chosen_snapshot(args)
-    predictor = load_predictor(cfg, path, args.stage, args.left)
-    human_model = predictor.human_model
-    placer = Placer(cfg.bbox_3d_size, args.focal, args.princpt, args.root_depth)
-    if args.placement == 'original':
-        placer.root_row = root_row(human_model).cpu().numpy()
-    return Pipeline(predictor, placer, joint_reader(human_model, args.joint_set, cfg.data_dir))
+    predictor = Predictor(path, stage=args.stage, left_hand=args.left, focal=args.focal, princpt=args.princpt,
+                          root_depth=args.root_depth, placement=args.placement, joint_set=args.joint_set,
+                          axes=args.axes, config=cfg)
+    if args.input is None and not args.serve:  # the bundled images
+        predictor.warnings = []
+    for warning in predictor.warnings:
+        log.warning('%s', warning)
+    return predictor
 
 
 def make_detector(args: argparse.Namespace) -> Detector | None:
@@ -93,6 +148,21 @@ def make_detector(args: argparse.Namespace) -> Detector | None:
         return None
     if cfg.is_hand:
         raise UserError('--detect finds people, not hands: give boxes of the hands with --bbox x y w h')
+    return named_detector(args)
+
+
+def make_finder(args: argparse.Namespace) -> Finder | None:
+    """The person detector of the page, or None for hands. One with weights of its own is made at once."""
+    if cfg.is_hand:
+        return None
+    if args.detector_weights is None:
+        return Finder(lambda: named_detector(args), args.detector, download_size(args.detector))
+    detector = named_detector(args)
+    return Finder(lambda: detector, args.detector, 0)
+
+
+def named_detector(args: argparse.Namespace) -> Detector:
+    """The detector of the options."""
     threshold = args.detector_threshold
     if threshold is None:
         threshold = THRESHOLD

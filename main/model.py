@@ -6,10 +6,11 @@ from torch import nn
 
 from common.human_model import HumanModel
 from common.nets.layer import init_head
-from common.nets.lixel import LixelHead
+from common.nets.lixel import LixelHead, confidence
 from common.nets.loss import MeshLoss, heatmap_loss, masked_l1
 from common.nets.module import ParamRegressor, Pose2Feat
 from common.nets.resnet import ResNetBackbone
+from common.utils.preprocessing import float_image
 
 Tensors = dict[str, torch.Tensor]
 
@@ -42,6 +43,7 @@ class Model(nn.Module):
         self.freeze_bn = freeze_bn
         self.freeze_pose = freeze_pose and stage == 'lixel'
         self.pose_only = False  # lixel stage: train the pose half alone (set by the trainer)
+        self.channels_last = True  # memory format of the images (set by place)
         self.human_model = human_model
         joints = human_model.joint_num
         self.pose_backbone = ResNetBackbone(resnet_type, resnet_width)
@@ -85,16 +87,24 @@ class Model(nn.Module):
             module.eval()
         return self
 
-    def predict_joints(
-            self, img: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, list[torch.Tensor] | None]:
+    def place(self, device: torch.device | str, channels_last: bool) -> 'Model':
+        """Move to a device, with weights and images in the memory format channels_last or in the plain one."""
+        self.channels_last = channels_last
+        memory_format = torch.contiguous_format
+        if channels_last:
+            memory_format = torch.channels_last
+        return self.to(device).to(memory_format=memory_format)
+
+    def predict_joints(self, img: torch.Tensor, log_prob: bool = False,
+                       ) -> tuple[torch.Tensor, torch.Tensor, list[torch.Tensor] | None]:
         """(B, 3, H, W) image in 0..1 -> stem feature, joints (B, J, 3) in lixels, their heat maps' log-probabilities.
 
-        The log-probabilities are None unless there is a loss on them.
+        The log-probabilities are None unless `log_prob` asks for them.
         """
-        if img.dtype != torch.float64:  # float64 convolutions are slow on channels_last
+        if self.channels_last and img.dtype != torch.float64:  # float64 convolutions are slow on channels_last
             img = img.contiguous(memory_format=torch.channels_last)
         stem, feat = self.pose_backbone(img)
-        if self.heatmap_loss_weight:
+        if log_prob:
             joint, logps = self.pose_net(feat, log_prob=True)
             return stem, joint, logps
         return stem, self.pose_net(feat), None
@@ -118,20 +128,22 @@ class Model(nn.Module):
         """One batch.
 
         Args:
-            inputs: `img` (B, 3, H, W), RGB in 0..1.
+            inputs: `img` (B, 3, H, W), RGB in 0..1, or patches of bytes: see `float_image`.
             targets, meta_info: what data/target.py builds; in test mode whatever the data set gives (may be empty).
             mode: 'train' or 'test'.
         Returns:
             train: {loss name: (B,) per-sample means}; test: {`joint_coord_img` (B, J, 3) and `mesh_coord_img` (B, V, 3)
-            lixels; in the param stage `mesh_coord_cam` (B, V, 3) root-relative metres, `pose_param`, `shape_param`;
-            `bb2img_trans` and `mesh_coord_cam_target` where given}.
+            lixels, `joint_confidence` (B, J) in 0..1; in the param stage `mesh_coord_cam` (B, V, 3) root-relative
+            metres, `pose_param`, `shape_param`; `bb2img_trans` and `mesh_coord_cam_target` where given}.
         """
         train_lixels = mode == 'train' and self.stage == 'lixel'
+        log_prob = self.heatmap_loss_weight > 0 or mode == 'test'
+        img = float_image(inputs)
         if train_lixels and self.pose_only:
-            _, joint, logps = self.predict_joints(inputs['img'])
+            _, joint, logps = self.predict_joints(img, log_prob)
             return self.joint_losses(joint, logps, targets, meta_info)
         with torch.set_grad_enabled(train_lixels and not self.freeze_pose):
-            stem, joint, logps = self.predict_joints(inputs['img'])
+            stem, joint, logps = self.predict_joints(img, log_prob)
         with torch.set_grad_enabled(train_lixels):
             mesh = self.predict_mesh(stem, joint)
         with torch.autocast(mesh.device.type, enabled=False):
@@ -144,7 +156,8 @@ class Model(nn.Module):
         if mode == 'train':
             pose, shape, _, joint_cam = self.predict_params(joint_from_mesh)
             return self.param_losses(pose, shape, joint_cam, targets, meta_info)
-        out = {'joint_coord_img': joint, 'mesh_coord_img': mesh}
+        assert logps is not None
+        out = {'joint_coord_img': joint, 'mesh_coord_img': mesh, 'joint_confidence': confidence(logps, self.sigma)}
         if self.stage == 'param':
             with torch.no_grad():
                 pose, shape, mesh_cam, _ = self.predict_params(joint_from_mesh)

@@ -1,12 +1,22 @@
 """Fixtures that several test files share."""
 import json
+import os
 
 import pytest
+import torch
 
 from common.train.logger import close_log
-from data import build_dataset
+from data import build_dataset, index
+from main.config import Config
 from tests.data_tools import HANDS, copy_set, data_config
 from tests.golden import make_bodies, make_datasets
+
+
+def pytest_configure():
+    """Test processes side by side have a thread each, and so have the programs that they start."""
+    if 'PYTEST_XDIST_WORKER' in os.environ:
+        os.environ['OMP_NUM_THREADS'] = '1'
+        torch.set_num_threads(1)
 
 
 @pytest.fixture(autouse=True)
@@ -14,6 +24,20 @@ def no_log_is_left():
     """A run's log stays open to the end of its process; here, to the end of the test."""
     yield
     close_log()
+
+
+@pytest.fixture(autouse=True)
+def no_index_is_left(monkeypatch, tmp_path_factory):
+    """Tests that name no cache_dir keep their indices among the temporary files."""
+    usual = index.index_path
+    folder = tmp_path_factory.getbasetemp() / 'indices'
+
+    def path(cache_dir, name, split):
+        if str(cache_dir) == Config().cache_dir:
+            cache_dir = folder
+        return usual(cache_dir, name, split)
+
+    monkeypatch.setattr(index, 'index_path', path)
 
 
 @pytest.fixture(scope='session')

@@ -1,6 +1,6 @@
 """Helpers for the tests of the data sets."""
+import dataclasses
 import shutil
-from types import SimpleNamespace
 
 import cv2
 import numpy as np
@@ -9,6 +9,7 @@ from common.human_model.body_model import HumanModel
 from common.human_model.model_spec import BodyArrays
 from common.human_model.smpl import LAYOUT, SPEC
 from common.utils.joint_set import SMPL
+from common.utils.transforms import Camera
 from main.config import Config
 from tests.golden.make_bodies import SMPL_JOINTS
 
@@ -16,9 +17,10 @@ HANDS = ['trainset_3d=[FreiHAND]', 'trainset_2d=[]', 'testset=FreiHAND']
 
 
 def data_config(bodies, data_dir, *overrides, output_dir='/nowhere'):
-    """The default Config on stand-in bodies and tiny data sets."""
+    """The default Config on stand-in bodies and tiny data sets, which are parsed every time."""
     cfg = Config()
-    cfg.override([f'human_model_dir={bodies}', f'data_dir={data_dir}', f'output_dir={output_dir}', *overrides])
+    cfg.override([f'human_model_dir={bodies}', f'data_dir={data_dir}', f'output_dir={output_dir}', 'use_index=false',
+                  *overrides])
     return cfg
 
 
@@ -86,4 +88,17 @@ def rotation(rotvec):
 
 
 def pinhole(focal=200., center=(99.5, 101.5)):
-    return SimpleNamespace(focal=np.float32([focal, focal]), princpt=np.float32(center))
+    return Camera(np.float32([focal, focal]), np.float32(center))
+
+
+def bits(value):
+    """Everything a sample or an item holds, in a form that is equal only for the same values of the same types."""
+    if dataclasses.is_dataclass(value):
+        value = vars(value)
+    if isinstance(value, dict):
+        return {name: bits(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [bits(part) for part in value]
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.shape, value.tobytes()
+    return type(value), repr(value)

@@ -23,9 +23,9 @@ LEVELS = {
         {'demo', 'base'}),
     'data': (
         {'settings', 'sample', 'joint_set', 'codec', 'files', 'records'},
-        {'rootnet', 'placed_fit', 'target', 'dataset'},
+        {'rootnet', 'placed_fit', 'target', 'dataset', 'packed'},
         {'checks', 'evaluation'},
-        {'boxes', 'fit_bodies'},
+        {'boxes', 'fit_bodies', 'index', 'opening'},
         {'mesh_dataset'},
         SET_FOLDERS,
         {'assets', ''}),

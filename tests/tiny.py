@@ -1,5 +1,6 @@
 """A very small network and random data, to run the training engine in seconds."""
 import contextlib
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -10,19 +11,20 @@ from main.config import Config
 SETTINGS = ['trainset_3d=[Synthetic]', 'trainset_2d=[]', 'testset=Synthetic', 'resnet_type=18', 'resnet_width=4',
             'head_width=4', 'input_img_shape=[32,32]', 'output_hm_shape=[8,8,8]', 'sigma=0.5', 'body_model=open_body',
             'pretrained_backbone=false', 'train_batch_size=2', 'test_batch_size=3', 'num_thread=0', 'lr=1e-3',
-            'log_every=1', 'lixel_epochs=2', 'param_epochs=2']
+            'log_every=1', 'validate_every=0', 'lixel_epochs=2', 'param_epochs=2']
 
 
 def tiny_config(output_dir, *overrides):
     """A Config of the smallest network (32 px, 8 lixels) that writes into output_dir."""
     config = Config()
-    config.override([*SETTINGS, f'output_dir={output_dir}', *overrides])
+    config.override([*SETTINGS, f'output_dir={output_dir}', f'cache_dir={output_dir}/cache', *overrides])
     return config
 
 
 class RandomDataset:
     """Noise with the keys and shapes of a real data set; sample i is a function of (epoch, i)."""
     has_3d = True
+    check = SimpleNamespace(truth=None)
 
     def __init__(self, split, config, length=9):
         self.split, self.config, self.length, self.epoch = split, config, length, 0
@@ -38,6 +40,9 @@ class RandomDataset:
     def __getitem__(self, index):
         rng = np.random.default_rng([self.epoch, index])
         return self.get(index, rng)
+
+    def compact(self, index):
+        return self[index]
 
     def get(self, index, rng):
         joints, vertices = self.model.joint_num, self.model.vertex_num

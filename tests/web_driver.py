@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+KEYS = {'Tab': '\ue004', 'Enter': '\ue007', 'Space': ' ', 'Shift': '\ue008', 'Control': '\ue009', 'Left': '\ue012',
+        'Up': '\ue013', 'Right': '\ue014', 'Down': '\ue015', 'Delete': '\ue017'}
 ELEMENT = 'element-6066-11e4-a52e-4f735466cecf'  # the key of an element's id, by the standard
 
 
@@ -23,6 +25,7 @@ class Browser:
     """A headless Chromium that saves downloads into a folder. A context manager."""
 
     def __init__(self, downloads: Path) -> None:
+        self.downloads = downloads
         with socket.socket() as probe:
             probe.bind(('127.0.0.1', 0))
             port = probe.getsockname()[1]
@@ -98,15 +101,44 @@ class Browser:
         """PNG bytes of an element."""
         return base64.b64decode(self.call('GET', self.find(selector) + '/screenshot'))
 
-    def drag(self, start: list[float], end: list[float]) -> None:
-        """Press the mouse at `start`, (x, y) in the window, and release it at `end`."""
-        def move(point: list[float]) -> dict[str, Any]:
-            return {'type': 'pointerMove', 'duration': 50, 'x': round(point[0]), 'y': round(point[1])}
+    def drag(self, start: list[float], end: list[float], pointer: str = 'mouse') -> None:
+        """Press the mouse, or a finger ('touch'), at `start`, (x, y) in the window, and release it at `end`."""
+        def move(part: float) -> dict[str, Any]:
+            x, y = (round(a + part * (b - a)) for a, b in zip(start, end, strict=True))
+            return {'type': 'pointerMove', 'duration': 20, 'x': x, 'y': y}
 
-        middle = [(a + b) / 2 for a, b in zip(start, end, strict=True)]
-        steps = [move(start), {'type': 'pointerDown', 'button': 0}, move(middle), move(end),
+        steps = [move(0), {'type': 'pointerDown', 'button': 0}, *(move(i / 8) for i in range(1, 9)),
                  {'type': 'pointerUp', 'button': 0}]
-        self.call('POST', '/actions', {'actions': [{'type': 'pointer', 'id': 'mouse', 'actions': steps}]})
+        source = {'type': 'pointer', 'id': pointer, 'parameters': {'pointerType': pointer}, 'actions': steps}
+        self.call('POST', '/actions', {'actions': [source]})
+
+    def press(self, *keys: str) -> None:
+        """Press keys one after the other; two of them joined by a blank: the first is held."""
+        steps = []
+        for key in keys:
+            parts = [KEYS.get(part, part) for part in key.split(' ')]
+            steps += [{'type': 'keyDown', 'value': part} for part in parts]
+            steps += [{'type': 'keyUp', 'value': part} for part in reversed(parts)]
+        self.call('POST', '/actions', {'actions': [{'type': 'key', 'id': 'keyboard', 'actions': steps}]})
+
+    def resize(self, width: int, height: int) -> None:
+        """Give the page a size in pixels; below 600, that of a phone with a touch screen."""
+        size = {'width': width, 'height': height, 'deviceScaleFactor': 1, 'mobile': width < 600}
+        self.devtools('Emulation.setDeviceMetricsOverride', **size)
+        self.devtools('Emulation.setTouchEmulationEnabled', enabled=width < 600)
+
+    def devtools(self, command: str, **parameters: Any) -> Any:
+        """A command of Chromium's own protocol."""
+        return self.call('POST', '/goog/cdp/execute', {'cmd': command, 'params': parameters})
+
+    def text(self, element: str) -> str:
+        """What stands in the element with an id."""
+        return self.script(f'return document.getElementById("{element}").textContent')
+
+    def place(self, selector: str) -> list[float]:
+        """Left, top, width and height of an element in the window."""
+        return self.script('const r = document.querySelector(arguments[0]).getBoundingClientRect();'
+                           'return [r.left, r.top, r.width, r.height]', selector)
 
     def complaints(self) -> list[str]:
         """The warnings and errors in the page's console."""

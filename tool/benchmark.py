@@ -4,6 +4,7 @@
     python tool/benchmark.py --cfg nano --gpu cpu --json speed.json
     python tool/benchmark.py --batch 16 amp=bf16 resnet_type=101      # settings as for main/train.py
     python tool/benchmark.py --parts onnx --cfg nano          # onnxruntime beside PyTorch, on the CPU
+    python tool/benchmark.py --parts opening --files FOLDER   # a data set as large as MuCo: 1.7 GB are written there
     python tool/benchmark.py --scaling                        # 1 and 2 processes (CPU), 1, 2, 4, ... GPUs
 
 prints a table of inference and training step (images/s; yardstick: torchvision's ResNet-50, float32, 256 px, the same
@@ -18,33 +19,62 @@ import platform
 import runpy
 from pathlib import Path
 
-import torch
-
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[1] / 'main' / 'init_path.py'))
 
-from common.arguments import Parser, a_path, each_once
-from common.devices.gpus import devices
-from common.devices.wrap import autocast_dtype
+from common.arguments import Parser, a_path, each_once, show_help
 from common.errors import UserError, run_main
+
+PART_NAMES = ('inference', 'training', 'memory', 'loader', 'evaluation', 'onnx')
+BY_DEFAULT = PART_NAMES[:-1]  # onnx needs packages that are optional
+OPENING = 'opening'  # not by default: it writes files of gigabytes
+TEST_BATCH = 8
+TRAIN_BATCH = 4
+
+
+def make_parser() -> Parser:
+    """The parser of the command line."""
+    parser = Parser(__doc__)
+    parser.add_argument('--gpu', metavar='IDS', help='0 or cpu; for --scaling also 0-3 (default: GPU 0, or the CPU)')
+    parser.add_argument('--cfg', default='body', metavar='NAME', help='body (default), hand, nano, or a YAML file')
+    parser.add_argument('--stage', choices=('lixel', 'param'), default='lixel')
+    parser.add_argument('--batch', type=int, metavar='N', help='samples per batch '
+                        f'(default: inference {TEST_BATCH}, training {TRAIN_BATCH})')
+    parser.add_argument('--parts', default=','.join(BY_DEFAULT), metavar='A,B',
+                        help='what to measure (%(default)s); onnx: onnxruntime beside PyTorch; opening: a large set')
+    parser.add_argument('--files', metavar='FOLDER', type=Path, help='of opening: where its files are or will be '
+                        '(default: a temporary folder)')
+    parser.add_argument('--share', type=float, default=1., help='of opening: size of the files, 1 for that of MuCo')
+    parser.add_argument('--scaling', action='store_true', help='measure how speed grows with the number of processes')
+    parser.add_argument('--repeats', type=int, default=5, metavar='N', help='repetitions, of which the median counts')
+    parser.add_argument('--json', metavar='FILE', type=a_path, help='also write the numbers there')
+    parser.add_argument('--scaling_worker', action='store_true', help=argparse.SUPPRESS)
+    parser.add_argument('options', nargs='*', metavar='key=value', help='settings of main/config.py')
+    return parser
+
+
+if __name__ == '__main__':
+    show_help(make_parser)  # before PyTorch is imported, which takes seconds
+
+import torch
+
+from common.devices.gpus import devices, tune
+from common.devices.wrap import autocast_dtype
 from common.files.whole import write_text
 from common.snapshot.meta import versions
 from main.config import Config
-from main.config_check import check_train_batch
 from tool.bench.evaluation import measure_evaluation
 from tool.bench.loading import measure_loader
 from tool.bench.memory import measure_memory
 from tool.bench.network import choose_body, measure_inference, measure_training
 from tool.bench.onnx import measure_onnx
+from tool.bench.opening import measure_opening
 from tool.bench.scaling import measure_scaling, worker
 from tool.bench.timing import HEADER, Row
 from tool.files.write import writing
 
-PARTS = {'inference': measure_inference, 'training': measure_training, 'memory': measure_memory,
-         'loader': measure_loader, 'evaluation': measure_evaluation, 'onnx': measure_onnx}
-BY_DEFAULT = [part for part in PARTS if part != 'onnx']  # which needs packages that are optional
-TEST_BATCH = 8
-TRAIN_BATCH = 4
+MEASURES = (measure_inference, measure_training, measure_memory, measure_loader, measure_evaluation, measure_onnx)
+PARTS = dict(zip(PART_NAMES, MEASURES, strict=True))
 
 
 def settings(args: argparse.Namespace) -> tuple[Config, str]:
@@ -54,18 +84,12 @@ def settings(args: argparse.Namespace) -> tuple[Config, str]:
     cfg.set_args(args.gpu, args.stage)
     cfg.update({'test_batch_size': args.batch or TEST_BATCH,
                 'train_batch_size': args.batch or TRAIN_BATCH,
-                'synthetic_cache': False})  # nano's cache takes minutes to draw
+                'synthetic_cache': False,  # nano's cache takes minutes to draw
+                'use_index': False})
     cfg.override(each_once(args.options))
     cfg.update({'pretrained_backbone': False})
-    check_train_batch(cfg.train_batch_size)
+    cfg.check_training()
     return cfg, choose_body(cfg)
-
-
-def tune_gpu() -> None:
-    """As in training: the fastest convolutions, and TF32. It serves the yardstick as well."""
-    if torch.cuda.is_available():
-        torch.backends.cudnn.benchmark = True
-        torch.set_float32_matmul_precision('high')
 
 
 def describe(cfg: Config) -> dict[str, object]:
@@ -110,28 +134,13 @@ def measure(cfg: Config, args: argparse.Namespace, parts: list[str]) -> list[Row
     rows = []
     print(HEADER)
     for part in parts:
-        new = PARTS[part](cfg, devices()[0], args.repeats)
+        if part == OPENING:
+            new = measure_opening(cfg, args.files, args.share, args.repeats)
+        else:
+            new = PARTS[part](cfg, devices()[0], args.repeats)
         print(*new, sep='\n', flush=True)
         rows += new
     return rows
-
-
-def make_parser() -> Parser:
-    """The parser of the command line."""
-    parser = Parser(__doc__)
-    parser.add_argument('--gpu', metavar='IDS', help='0 or cpu; for --scaling also 0-3 (default: GPU 0, or the CPU)')
-    parser.add_argument('--cfg', default='body', metavar='NAME', help='body (default), hand, nano, or a YAML file')
-    parser.add_argument('--stage', choices=('lixel', 'param'), default='lixel')
-    parser.add_argument('--batch', type=int, metavar='N', help='samples per batch '
-                        f'(default: inference {TEST_BATCH}, training {TRAIN_BATCH})')
-    parser.add_argument('--parts', default=','.join(BY_DEFAULT), metavar='A,B',
-                        help='what to measure (%(default)s); onnx: onnxruntime beside PyTorch')
-    parser.add_argument('--scaling', action='store_true', help='measure how speed grows with the number of processes')
-    parser.add_argument('--repeats', type=int, default=5, metavar='N', help='repetitions, of which the median counts')
-    parser.add_argument('--json', metavar='FILE', type=a_path, help='also write the numbers there')
-    parser.add_argument('--scaling_worker', action='store_true', help=argparse.SUPPRESS)
-    parser.add_argument('options', nargs='*', metavar='key=value', help='settings of main/config.py')
-    return parser
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -142,10 +151,11 @@ def main(argv: list[str] | None = None) -> None:
     if args.json and (Path(args.json).is_dir() or not Path(args.json).parent.is_dir()):
         raise UserError(f'--json {args.json}: name a file, in a folder that is there')
     parts = args.parts.split(',')
-    if not set(parts) <= set(PARTS):
-        raise UserError(f'--parts {args.parts}: some of {", ".join(PARTS)}, with commas between them')
+    known = [*PARTS, OPENING]
+    if not set(parts) <= set(known):
+        raise UserError(f'--parts {args.parts}: some of {", ".join(known)}, with commas between them')
     cfg, note = settings(args)
-    tune_gpu()
+    tune('high')  # as in training; the yardstick too
     if args.scaling_worker:
         worker(cfg)
         return

@@ -7,30 +7,53 @@
 
 prints a table: present, MISSING (what for, where to get it, which setting does without it) or BROKEN (the first bad
 record); how many listed images are absent; and what is ready. Exit code 1 if something asked for is not ready.
+A training looks for images only when it parses the annotations (cache_dir); this looks again, and keeps what it finds.
 """
 import importlib
-import json
 import runpy
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[1] / 'main' / 'init_path.py'))
 
-from common.arguments import Parser, each_once
+from common.arguments import Parser, each_once, show_help
 from common.errors import UserError, run_main
+from data import build_dataset, dataset_names
+from main.config import FIELDS, Config
+from main.config_check import rule_of
+
+
+def known_names() -> list[str]:
+    """The names of all data sets and body models."""
+    body_models = [name for name in rule_of(FIELDS['body_model']).choices if name != 'auto']
+    return [*dataset_names(), *body_models]
+
+
+def make_parser() -> Parser:
+    """The parser of the command line."""
+    parser = Parser(__doc__)
+    parser.add_argument('names', nargs='*', metavar='name | key=value',
+                        help=f'what to check, default all: {", ".join(known_names())}; and settings')
+    parser.add_argument('--fits', action='store_true', help='draw some fits of each split into output/vis and print '
+                        'their distance from the annotated joints')
+    parser.add_argument('--fit_num', type=int, default=4, metavar='N', help='with --fits: how many of each split')
+    return parser
+
+
+if __name__ == '__main__':
+    show_help(make_parser)  # before PyTorch is imported, which takes seconds
+
 from common.human_model import NAMES as BODY_MODELS
 from common.human_model import OFFICIAL, get_human_model
 from common.human_model.model_spec import GENDERS, find_model_file
-from data import build_dataset, dataset_names
 from data.assets.table import Asset, assets_of
+from data.files import read_array, read_json
+from data.index import forget
 from data.mesh_dataset import MeshDataset
 from data.PW3D.PW3D import PW3D
-from main.config import Config
 from tool.assets.images import check_images
 from tool.assets.overlays import draw_fits
 
@@ -52,14 +75,14 @@ def check_file(path: Path, asset: Asset) -> tuple[str, str]:
     if not path.is_file():
         return (ABSENT if asset.optional else MISSING), ''
     layout: Any = asset.layout
+    problem = ''
     try:
         if isinstance(layout, tuple):
-            shape = np.load(path, allow_pickle=False).shape
-            problem = '' if shape == layout else f'its shape is {shape}, expected {layout}'
+            read_array(path, layout, asset.holds)
         else:
-            problem = layout.first_problem(json.loads(path.read_text(encoding='utf-8-sig')))
-    except (OSError, ValueError, EOFError) as error:
-        problem = f'{error}; get it again'
+            problem = layout.first_problem(read_json(path, asset.holds))
+    except UserError as error:
+        problem = str(error)
     if problem:
         return BROKEN, problem
     return PRESENT, ''
@@ -158,7 +181,11 @@ def _loader(name: str) -> type[MeshDataset]:
 
 
 def check_split(name: str, split: str, cfg: Config, fits: int) -> bool:
-    """Load a split as training and test do, count its images, draw `fits` of its fits; whether all was good."""
+    """Load a split as training and test do, count its images, draw `fits` of its fits; whether all was good.
+
+    The annotations are parsed, whether an index has them or not, and what is found about the images is kept there.
+    """
+    forget(cfg.cache_dir, name, split)
     try:
         dataset = build_dataset(name, split, cfg)
     except UserError as error:
@@ -191,14 +218,8 @@ def check(name: str, overrides: list[str], fits: int) -> bool:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line `argv` (default: the process's own); 0 if everything asked for is ready, else 1."""
-    parser = Parser(__doc__)
-    known = [*dataset_names(), *BODY_MODELS]
-    parser.add_argument('names', nargs='*', metavar='name | key=value',
-                        help=f'what to check, default all: {", ".join(known)}; and settings')
-    parser.add_argument('--fits', action='store_true', help='draw some fits of each split into output/vis and print '
-                        'their distance from the annotated joints')
-    parser.add_argument('--fit_num', type=int, default=4, metavar='N', help='with --fits: how many of each split')
-    args = parser.parse_intermixed_args(argv)
+    args = make_parser().parse_intermixed_args(argv)
+    known = known_names()
     if args.fit_num < 1:
         raise UserError(f'--fit_num {args.fit_num}: must be 1 or more')
     overrides = each_once([word for word in args.names if '=' in word])

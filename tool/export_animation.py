@@ -12,14 +12,9 @@ from pathlib import Path
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[1] / 'main' / 'init_path.py'))
 
-from common.arguments import Parser, a_path
+from common.arguments import Parser, a_path, show_help
 from common.errors import run_main
-from common.export.bvh import person_bvh
-from common.export.gltf import POSEDIRS, person_glb
-from common.export.saved import read_people
-from common.files.whole import whole_file
-from common.human_model import get_human_model
-from tool.files.write import writing
+from common.export.motion import POSEDIRS
 
 
 def make_parser() -> Parser:
@@ -43,6 +38,17 @@ def make_parser() -> Parser:
         help='folder with the SMPL and MANO files (default: data/human_models)',
     )
     return parser
+
+
+if __name__ == '__main__':
+    show_help(make_parser)  # before PyTorch is imported, which takes seconds
+
+from common.export.bvh import person_bvh
+from common.export.gltf import person_glb
+from common.export.saved import read_people
+from common.files.whole import whole_file
+from common.human_model import get_human_model
+from tool.files.write import writing
 
 
 def main(argv: list[str] | None = None) -> None:

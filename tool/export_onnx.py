@@ -13,39 +13,11 @@ import argparse
 import runpy
 from pathlib import Path
 
-import numpy as np
-import torch
-
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[1] / 'main' / 'init_path.py'))
 
-from common.arguments import Parser, a_path
+from common.arguments import Parser, a_path, show_help
 from common.errors import UserError, optional_import, run_main
-from common.export.onnx_file import (
-    Deployed,
-    OnnxSession,
-    differences,
-    onnx_bytes,
-    onnx_library,
-)
-from common.files.whole import whole_file
-from common.human_model import get_human_model
-from common.nets.fuse import prepare_for_inference
-from common.snapshot import checkpoint, meta
-from main.config import Config
-from main.model import get_model
-from tool.files.write import writing
-
-LIMITS = {'joints_lixel': 1e-3, 'mesh_lixel': 1e-3, 'vertices': 1e-5, 'joints': 1e-5}
-UNITS = {
-    'joints_lixel': 'lixels',
-    'mesh_lixel': 'lixels',
-    'vertices': 'm',
-    'joints': 'm',
-    'pose': 'rad',
-    'betas': '',
-}
-BATCHES = (1, 3, 8)
 
 
 def make_parser() -> Parser:
@@ -67,6 +39,37 @@ def make_parser() -> Parser:
         help='folder with the SMPL and MANO files (default: data/human_models)',
     )
     return parser
+
+
+if __name__ == '__main__':
+    show_help(make_parser)  # before PyTorch is imported, which takes seconds
+
+import numpy as np
+import torch
+
+from common.export.onnx_file import (
+    Deployed,
+    OnnxSession,
+    differences,
+    onnx_bytes,
+    onnx_library,
+)
+from common.files.whole import whole_file
+from common.nets.fuse import prepare_for_inference
+from main.config import Config
+from main.predictor import read_network as network_of
+from tool.files.write import writing
+
+LIMITS = {'joints_lixel': 1e-3, 'mesh_lixel': 1e-3, 'vertices': 1e-5, 'joints': 1e-5}
+UNITS = {
+    'joints_lixel': 'lixels',
+    'mesh_lixel': 'lixels',
+    'vertices': 'm',
+    'joints': 'm',
+    'pose': 'rad',
+    'betas': '',
+}
+BATCHES = (1, 3, 8)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -93,15 +96,9 @@ def main(argv: list[str] | None = None) -> None:
 
 def read_network(args: argparse.Namespace, config: Config) -> Deployed:
     """The network of --snapshot on the CPU; fills `config` with its settings."""
-    content = checkpoint.read(args.snapshot)
-    found = meta.describe(content, args.snapshot)
-    meta.adopt(found, config, args.snapshot, args.stage)
-    config.check()
-    human_model = get_human_model(config.human_model, args.human_model_dir)
-    model = get_model(config, human_model, 'test')
-    checkpoint.load_network(
-        model, content, args.snapshot, regressor_optional=config.stage == 'lixel'
-    )
+    if args.human_model_dir:
+        config.update({'human_model_dir': args.human_model_dir})
+    model, _ = network_of(config, args.snapshot, args.stage)
     return Deployed(prepare_for_inference(model, torch.device('cpu')))
 
 

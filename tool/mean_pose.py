@@ -5,6 +5,7 @@
 prints the mean of each metric, millimetres. The mean pose is taken over the root-relative fitted meshes of the first
 training samples, the error over the whole test set.
 """
+import copy
 import runpy
 from pathlib import Path
 
@@ -14,8 +15,22 @@ from tqdm import trange
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[1] / 'main' / 'init_path.py'))
 
-from common.arguments import Parser, each_once
+from common.arguments import Parser, each_once, show_help
 from common.errors import UserError, run_main
+
+
+def make_parser() -> Parser:
+    """The parser of the command line."""
+    parser = Parser(__doc__)
+    parser.add_argument('--cfg', default='nano', help='preset or YAML file')
+    parser.add_argument('--samples', type=int, default=2000, help='training samples to take the mean of')
+    parser.add_argument('overrides', nargs='*', metavar='key=value', help='settings of main/config.py')
+    return parser
+
+
+if __name__ == '__main__':
+    show_help(make_parser)  # before PyTorch is imported, which takes seconds
+
 from data import build_dataset
 from data.mesh_dataset import MeshDataset
 from data.placed_fit import place_fit
@@ -57,11 +72,7 @@ def evaluate(dataset: MeshDataset, mesh: np.ndarray) -> dict[str, float]:
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line `argv` (default: the process's own)."""
-    parser = Parser(__doc__)
-    parser.add_argument('--cfg', default='nano', help='preset or YAML file')
-    parser.add_argument('--samples', type=int, default=2000, help='training samples to take the mean of')
-    parser.add_argument('overrides', nargs='*', metavar='key=value', help='settings of main/config.py')
-    args = parser.parse_intermixed_args(argv)
+    args = make_parser().parse_intermixed_args(argv)
     if args.samples < 1:
         raise UserError(f'--samples {args.samples}: must be 1 or more')
     config = Config()
@@ -70,7 +81,10 @@ def main(argv: list[str] | None = None) -> None:
     names = [*config.trainset_3d, *config.trainset_2d]
     if not names:
         raise UserError('no training set to take the mean of: name one in trainset_3d')
-    mesh = mean_mesh(build_dataset(names[0], 'train', config), args.samples)
+    trained_on = copy.deepcopy(config)  # draws no more synthetic images than it uses
+    size = min(args.samples, config.synthetic_train_size)
+    trained_on.update({'synthetic_train_size': size, 'synthetic_cache': False})
+    mesh = mean_mesh(build_dataset(names[0], 'train', trained_on), args.samples)
     errors = evaluate(build_dataset(config.testset, 'test', config), mesh)
     texts = [f'{name} {value:.1f} mm' for name, value in errors.items()]
     print(f'{config.testset}, the mean pose of {names[0]}: {", ".join(texts)}')

@@ -18,8 +18,24 @@ from tqdm import tqdm
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[1] / 'main' / 'init_path.py'))
 
-from common.arguments import Parser, a_path, each_once
+from common.arguments import Parser, a_path, each_once, show_help
 from common.errors import UserError, run_main
+
+
+def make_parser() -> Parser:
+    """The parser of the command line."""
+    parser = Parser(__doc__)
+    parser.add_argument('name', help='data set whose test uses root depths, such as PW3D')
+    parser.add_argument('overrides', nargs='*', metavar='key=value', help='settings, as for test.py')
+    parser.add_argument('--split', default='test', choices=('validation', 'test'))
+    parser.add_argument('--out', type=a_path, help='file to write, default: where the loader looks for it')
+    parser.add_argument('--force', action='store_true', help='replace a file that is there')
+    return parser
+
+
+if __name__ == '__main__':
+    show_help(make_parser)  # before PyTorch is imported, which takes seconds
+
 from common.utils.transforms import pixel2cam
 from data import build_dataset, dataset_names
 from data.boxes import rootnet_file
@@ -67,13 +83,7 @@ def make_entries(dataset: MeshDataset, key: str, unit: float) -> list[dict]:
 def main(argv: list[str] | None = None) -> None:
     """Run the command line `argv` (default: the process's own)."""
     known = sets_with_rootnet()
-    parser = Parser(__doc__)
-    parser.add_argument('name', help=f'data set: {", ".join(known)}')
-    parser.add_argument('overrides', nargs='*', metavar='key=value', help='settings, as for test.py')
-    parser.add_argument('--split', default='test', choices=('validation', 'test'))
-    parser.add_argument('--out', type=a_path, help='file to write, default: where the loader looks for it')
-    parser.add_argument('--force', action='store_true', help='replace a file that is there')
-    args = parser.parse_intermixed_args(argv)
+    args = make_parser().parse_intermixed_args(argv)
     if args.name not in known:
         raise UserError(f'"{args.name}" is no data set whose test uses root depths: one of {", ".join(known)}')
     file, key, unit = known[args.name]

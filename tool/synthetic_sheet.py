@@ -17,12 +17,36 @@ import numpy as np
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[1] / 'main' / 'init_path.py'))
 
-from common.arguments import Parser, a_path
+from common.arguments import Parser, a_path, show_help
 from common.errors import UserError, run_main
+from data.Synthetic import SPLITS
+
+
+def make_parser() -> Parser:
+    """The parser of the command line."""
+    parser = Parser(__doc__)
+    parser.add_argument('out', type=a_path, help='image to write; with --samples the folder')
+    parser.add_argument('--samples', type=int, nargs='+', metavar='INDEX', help='write these images of the gallery')
+    parser.add_argument('--hand', action='store_true', help='hands instead of people')
+    parser.add_argument('--joints', action='store_true', help='draw the joints and the box')
+    parser.add_argument('--split', choices=sorted(SPLITS), default='train')
+    parser.add_argument('--first', type=int, default=0, help='index of the first sample')
+    parser.add_argument('--rows', type=int, default=6)
+    parser.add_argument('--columns', type=int, default=8)
+    parser.add_argument('--size', type=int, default=160, help='pixels per sample')
+    parser.add_argument('--max_heading', type=float, default=75., help='degrees; 180: all round')
+    parser.add_argument('--occlusion', type=float, default=0., help='share of the images with an occluder')
+    parser.add_argument('--seed', type=int, default=0)
+    return parser
+
+
+if __name__ == '__main__':
+    show_help(make_parser)  # before PyTorch is imported, which takes seconds
+
 from common.files.images import write_image
 from common.files.whole import write_text
 from common.human_model import get_human_model
-from data.Synthetic.generator import SPLITS, Generator, Rendering
+from data.Synthetic.generator import Generator, Rendering
 from main.config import Config
 from tool.files.write import writing
 
@@ -66,24 +90,6 @@ def write_samples(generator: Generator, folder: Path, indices: list[int], seed: 
     path = folder / 'samples.json'
     with writing(path):
         write_text(path, '[' + ',\n '.join(lines) + ']\n')
-
-
-def make_parser() -> Parser:
-    """The parser of the command line."""
-    parser = Parser(__doc__)
-    parser.add_argument('out', type=a_path, help='image to write; with --samples the folder')
-    parser.add_argument('--samples', type=int, nargs='+', metavar='INDEX', help='write these images of the gallery')
-    parser.add_argument('--hand', action='store_true', help='hands instead of people')
-    parser.add_argument('--joints', action='store_true', help='draw the joints and the box')
-    parser.add_argument('--split', choices=sorted(SPLITS), default='train')
-    parser.add_argument('--first', type=int, default=0, help='index of the first sample')
-    parser.add_argument('--rows', type=int, default=6)
-    parser.add_argument('--columns', type=int, default=8)
-    parser.add_argument('--size', type=int, default=160, help='pixels per sample')
-    parser.add_argument('--max_heading', type=float, default=75., help='degrees; 180: all round')
-    parser.add_argument('--occlusion', type=float, default=0., help='share of the images with an occluder')
-    parser.add_argument('--seed', type=int, default=0)
-    return parser
 
 
 def check(args: argparse.Namespace) -> None:

@@ -1,23 +1,28 @@
 """The demo's command-line options, and which exclude or need each other."""
 import argparse
 import re
+from pathlib import Path
 
+from common.arguments import written_out
 from common.demo.inputs.boxes import FORMATS, FULL
-from common.demo.inputs.detector import DETECTORS, THRESHOLD
+from common.demo.inputs.detectors import DETECTORS, THRESHOLD
 from common.demo.inputs.video import is_video
-from common.demo.people.smoothing import METHODS
 from common.errors import UserError
 
 PLACEMENTS = ('fitted', 'original')
+AXES = ('y_up', 'camera')
 JOINT_SETS = ('all', 'smpl', 'h36m', 'coco')
 PORT = 8765
 EXAMPLE = 'python main/demo.py --input photo.jpg --bbox 120 40 210 480'
 BOXES = ('bbox', 'bbox_file', 'detect')  # they say where the people are
-PAGE_GIVES = ('input', 'bbox', 'bbox_format', 'bbox_file', 'detect', 'smooth')
+PAGE_GIVES = ('input', 'bbox', 'bbox_format', 'bbox_file', 'detect', 'smooth', 'side_by_side', 'turntable',
+              'every_frame')
+FOR_VIDEOS = ('smooth', 'side_by_side', 'every_frame')
 # option -> those of which one must be there too: without it, the option would do nothing
-NEEDS = {'detector': ('detect',), 'detector_weights': ('detect',), 'detector_threshold': ('detect', 'bbox_file'),
-         'port': ('serve',), 'bbox_format': ('bbox', 'bbox_file')}
-PATHS = ('input', 'output', 'bbox_file', 'detector_weights')
+NEEDS = {'detector': ('detect', 'serve'), 'detector_weights': ('detect', 'serve'),
+         'detector_threshold': ('detect', 'bbox_file', 'serve'), 'port': ('serve',), 'host': ('serve',),
+         'bbox_format': ('bbox', 'bbox_file'), 'every_frame': ('bbox',)}
+PATHS = ('output', 'bbox_file', 'detector_weights')
 DEFAULTS = {'detector': DETECTORS[0], 'port': PORT}
 
 
@@ -29,10 +34,12 @@ def parse(parser: argparse.ArgumentParser, argv: list[str]) -> argparse.Namespac
     Raises:
         UserError: options that exclude or need each other.
     """
-    _add_options(parser)
+    add_options(parser)
     args = parser.parse_intermixed_args(plain_words(argv))
     if args.bbox is not None:
         _take_boxes(args)
+    if args.input is not None:
+        _take_inputs(args)
     _check(args)
     for name, value in DEFAULTS.items():  # not by argparse: `_check` has to see what was given
         if getattr(args, name) is None:
@@ -40,15 +47,19 @@ def parse(parser: argparse.ArgumentParser, argv: list[str]) -> argparse.Namespac
     return args
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the demo's own options to a parser."""
     add = parser.add_argument
     add('--test_epoch', type=int, metavar='N',
         help='snapshot_N of output/model_dump (default: the bundled one)')
-    add('--input', metavar='PATH',
-        help='an image, a folder of images or a video (default: the bundled images)')
+    add('--input', nargs='+', metavar='PATH',
+        help='images, folders of images (and their sub-folders), videos, or patterns such as "photos/*.jpg" (default: '
+        'the bundled images)')
     add('--output', metavar='DIR', help='where the result folders go (default: output/demo)')
     add('--bbox', nargs='+', action='append', metavar='N',
         help='x y w h in pixels, one person each; or: full')
+    add('--every_frame', action='store_true',
+        help='the boxes of --bbox hold for every frame of a video (default: people are followed from the first)')
     add('--bbox_format', choices=FORMATS, help='xywh (default), or corners: x1 y1 x2 y2')
     add('--bbox_file', metavar='FILE',
         help='JSON: {"photo.jpg": [[x, y, w, h], ...]} (frame numbers for a video), '
@@ -59,7 +70,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add('--detector_threshold', type=float, metavar='P',
         help=f'lowest score, 0 to 1, of a person found (default: {THRESHOLD}) or in the box file (all)')
     add('--focal', nargs='+', type=float, metavar='F',
-        help='focal length in pixels: f, or fx fy (default: 1500)')
+        help='focal length in pixels: f, or fx fy (default: by the EXIF of an image, else 1.5 times the longer side)')
     add('--princpt', nargs=2, type=float, metavar=('CX', 'CY'),
         help='principal point in pixels (default: centre)')
     add('--root_depth', nargs='+', type=float, metavar='Z',
@@ -67,12 +78,19 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add('--placement', choices=PLACEMENTS, default='fitted',
         help='how the parametric mesh gets onto the lixel mesh (default: fitted); '
         'original: by its root joint alone, as in the original demo')
+    add('--axes', choices=AXES, default=AXES[0],
+        help='of the OBJ files: y_up (default), or camera: x right, y down, z forward')
     add('--joint_set', choices=JOINT_SETS, default='all',
         help='joints in the record (default: all of the body model)')
     add('--left', action='store_true', help='left hands, by the network for right hands')
-    add('--smooth', choices=METHODS, help='smooth a video over time')
+    add('--smooth', action='store_true', help='steady the people of a video over time')
+    add('--side_by_side', action='store_true', help='the frame beside the overlay in the videos')
+    add('--turntable', action='store_true', help='also a video of each mesh, turned once round')
     add('--serve', action='store_true', help='a web page on this computer: draw boxes, see meshes')
     add('--port', type=int, help=f'of the web page (default: {PORT}; 0: any free one)')
+    add('--host', metavar='ADDRESS', help='that the web page listens on (default: 127.0.0.1, this computer alone); '
+        'who can reach another one, such as 0.0.0.0, can use the page. For a server rather run '
+        f'ssh -L {PORT}:127.0.0.1:{PORT} user@server on your own computer, and open http://127.0.0.1:{PORT} there')
 
 
 def plain_words(argv: list[str]) -> list[str]:
@@ -96,6 +114,16 @@ def _take_boxes(args: argparse.Namespace) -> None:
         numbers = [word.strip() for word in words if '=' not in word]
         boxes.append(FULL if numbers == [FULL] else numbers)
     args.bbox = boxes
+
+
+def _take_inputs(args: argparse.Namespace) -> None:
+    """Make --input a list of paths; the key=value settings behind it move to args.options."""
+    settings = [word for word in args.input if re.match('[a-z]\\w*=', word) and not Path(word).exists()]
+    args.options += settings
+    paths = [word for word in args.input if word not in settings]
+    if not paths or not all(paths):
+        raise UserError('--input is empty: give a path')
+    args.input = [written_out(path, '--input') for path in paths]
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -126,6 +154,8 @@ def _given(args: argparse.Namespace, *names: str) -> list[str]:
 def _check_page(args: argparse.Namespace) -> None:
     for name in _given(args, *PAGE_GIVES):
         raise UserError(f'--{name} does not go with --serve: images and boxes come from the page')
+    if len(args.root_depth or []) > 1:
+        raise UserError('--root_depth takes one number with --serve')
     if args.output:
         raise UserError('--output does not go with --serve: the page offers its results for download')
 
@@ -138,7 +168,8 @@ def _check_inputs(args: argparse.Namespace) -> None:
         for name in _given(args, *BOXES, 'left'):
             raise UserError(f'--{name} needs --input: an image, a folder of images or a video')
     elif not given:
-        raise UserError(f'where are the people in {args.input}? Give boxes, as in: {EXAMPLE} (or --bbox_file FILE, '
+        raise UserError(f'where are the people in {args.input[0]}? Give boxes, as in: {EXAMPLE} (or --bbox_file FILE, '
                         '--detect, or --bbox full for the whole image)')
-    if args.smooth and not is_video(args.input or ''):
-        raise UserError('--smooth is for videos')
+    if not any(is_video(path) for path in args.input or []):
+        for name in _given(args, *FOR_VIDEOS):
+            raise UserError(f'--{name} is for videos')

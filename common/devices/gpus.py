@@ -3,6 +3,7 @@ import logging
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import torch
 
@@ -10,6 +11,8 @@ from common.errors import UserError, shown
 
 log = logging.getLogger(__name__)
 _VISIBLE_AT_START = os.environ.get('CUDA_VISIBLE_DEVICES')  # set by SLURM and the like: ids are of it
+DEVICES = Path('/dev')
+DRIVERS = ('nvidia*', 'nvhost*', 'nvmap', 'dxg', 'kfd')  # NVIDIA's, those of Jetson boards, of WSL, and AMD's
 LONGEST_ID = 4  # digits: a list of more GPUs would only take time and memory
 _nvml = True  # until it fails once
 # One operation on every visible GPU: fails for a driver that is too old, and a GPU that PyTorch has no kernels for.
@@ -113,8 +116,22 @@ def _try_gpus(text: str) -> None:
                         'update the driver, or use --gpu cpu')
 
 
+def may_have_gpus() -> bool:
+    """False where there can be no GPU, found out at no cost: a PyTorch without CUDA, all hidden, or no driver."""
+    if torch.version.cuda is None and torch.version.hip is None or _VISIBLE_AT_START == '':
+        return False
+    if not sys.platform.startswith('linux'):
+        return True
+    return any(any(DEVICES.glob(pattern)) for pattern in DRIVERS)
+
+
 def _count_gpus() -> int:
-    """How many GPUs there are when all are visible; asked in a process of its own, so that ours stays uninitialised."""
+    """How many GPUs there are when all are visible; asked in a process of its own, so that ours stays uninitialised.
+
+    That process takes two seconds, which a machine without a driver need not wait.
+    """
+    if not may_have_gpus():
+        return 0
     env = dict(os.environ)
     env.pop('CUDA_VISIBLE_DEVICES', None)
     if _VISIBLE_AT_START is not None:
@@ -128,6 +145,17 @@ def devices() -> list[torch.device]:
     """The devices this process trains on: its visible GPUs, or the CPU."""
     gpus = [torch.device('cuda', i) for i in range(torch.cuda.device_count())]
     return gpus or [torch.device('cpu')]
+
+
+def tune(precision: str) -> None:
+    """The fastest convolutions on GPUs, and how exact matrix products in float32 are.
+
+    Args:
+        precision: 'high' (TF32 where the GPU has it) or 'highest'.
+    """
+    if torch.cuda.is_available():
+        torch.backends.cudnn.benchmark = True
+        torch.set_float32_matmul_precision(precision)
 
 
 def load_report() -> str:

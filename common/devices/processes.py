@@ -52,13 +52,13 @@ def is_main() -> bool:
     return rank() == 0
 
 
-def any_rank(flag: bool) -> bool:
-    """True when `flag` is true in any process: all of them get the same answer."""
+def largest(number: int) -> int:
+    """The largest of the processes' numbers: all of them get the same answer."""
     if not active():
-        return flag
-    value = torch.tensor(int(flag))
+        return number
+    value = torch.tensor(number)
     dist.all_reduce(value, op=dist.ReduceOp.MAX, group=_control)
-    return bool(value)
+    return int(value)
 
 
 def mean(tensor: torch.Tensor) -> torch.Tensor:

@@ -3,7 +3,7 @@ import contextlib
 import inspect
 import os
 import shutil
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import nn
@@ -16,6 +16,16 @@ from common.errors import UserError
 # DDP's option to copy the first process's buffers before every forward pass; newer versions of PyTorch renamed it.
 BUFFER_SYNC = next(name for name in ('forward_sync_buffers', 'broadcast_buffers')
                    if name in inspect.signature(DistributedDataParallel.__init__).parameters)
+# Convolutions of fewer channels have crashed in channels_last on CPUs, and gain nothing from it.
+NARROW = 16
+TENSOR_CORES_FOR_FLOAT32 = 8  # compute capability: from there on TF32 convolutions, which want channels_last
+
+
+class MemoryConfig(Protocol):
+    """What use_channels_last needs of a configuration."""
+    memory_format: str
+    amp: str
+    resnet_width: int
 
 
 def autocast_dtype(amp: str, device: torch.device) -> torch.dtype | None:
@@ -34,6 +44,16 @@ def autocast_dtype(amp: str, device: torch.device) -> torch.dtype | None:
     if amp == 'fp16':
         raise UserError('amp=fp16 needs a GPU: use amp=bf16 or amp=none on a CPU')
     return torch.bfloat16 if torch.ops.mkldnn._is_mkldnn_bf16_supported() else None
+
+
+def use_channels_last(config: MemoryConfig, device: torch.device) -> bool:
+    """Whether images and weights are in the memory format channels_last on a device; auto: where it pays."""
+    if config.memory_format != 'auto':
+        return config.memory_format == 'channels_last'
+    if device.type != 'cuda':
+        return config.resnet_width >= NARROW
+    major, _ = torch.cuda.get_device_capability(device)
+    return config.amp != 'none' or major >= TENSOR_CORES_FOR_FLOAT32
 
 
 def check_settings(devices: list[torch.device], amp: str, compiled: bool) -> None:
@@ -111,6 +131,13 @@ def accumulating(net: nn.Module, last: bool) -> contextlib.AbstractContextManage
     if isinstance(net, DistributedDataParallel) and not last:
         return net.no_sync()
     return contextlib.nullcontext()
+
+
+def to_network(batch: Any, net: nn.Module, device: torch.device) -> Any:
+    """A batch where a network takes it: on its device; Replicas sends every device its part straight from the host."""
+    if isinstance(net, Replicas):
+        return batch
+    return to_device(batch, device)
 
 
 def to_device(batch: Any, device: torch.device) -> Any:

@@ -1,5 +1,7 @@
 """Arrays and nodes of a binary glTF file (.glb), on top of pygltflib."""
 
+import json
+import struct
 from types import ModuleType
 from typing import Any
 
@@ -81,7 +83,12 @@ class GlbBuilder:
 
     def content(self, extras: dict) -> bytes:
         """The file. extras: what its scene says about itself, plain values."""
-        self.doc.scenes[0].extras = extras
+        self._blob += bytes(-len(self._blob) % 4)
         self.doc.buffers = [self.lib.Buffer(byteLength=len(self._blob))]
-        self.doc.set_binary_blob(bytes(self._blob))
-        return b''.join(self.doc.save_to_bytes())
+        document = json.loads(self.doc.gltf_to_json())
+        document['scenes'][0]['extras'] = extras  # here: pygltflib leaves out empty lists
+        text = json.dumps(document, separators=(',', ':')).encode()
+        text += b' ' * (-len(text) % 4)
+        chunks = struct.pack('<I4s', len(text), b'JSON') + text
+        chunks += struct.pack('<I4s', len(self._blob), b'BIN\0') + self._blob
+        return struct.pack('<4sII', b'glTF', 2, 12 + len(chunks)) + chunks

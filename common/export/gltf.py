@@ -25,11 +25,11 @@ from common.export.figure import (
 )
 from common.export.glb_builder import GlbBuilder
 from common.export.glb_parts import add_camera, add_mesh
-from common.export.motion import Motion, View
+from common.export.motion import POSEDIRS, Motion, View
 from common.human_model.body_model import HumanModel
 
 COLOR = (166, 189, 219)
-POSEDIRS = ('leave_out', 'morph')
+UNITS = 'metres; x right, y up, z towards the camera, which stands in the origin'
 
 
 @dataclass
@@ -63,7 +63,7 @@ def mesh_glb(
     mesh = add_mesh(builder, points, faces, name, color)
     builder.node(name=name, mesh=mesh)
     add_camera(builder, view)
-    extras = {'units': 'metres'}
+    extras = {'units': UNITS}
     return Glb(builder.content(extras), extras)
 
 
@@ -121,7 +121,7 @@ def _extras(
     if posedirs == 'morph' and figure.posedirs is not None:
         kept_as = 'morph targets'
     return {
-        'units': 'metres',
+        'units': UNITS,
         'body_model': human_model.name,
         'gender': human_model.gender,
         'left_hand': motion.left_hand,

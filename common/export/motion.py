@@ -6,6 +6,8 @@ import numpy as np
 
 from common.errors import UserError
 
+POSEDIRS = ('leave_out', 'morph')  # what figures do with the pose-dependent corrections
+
 
 @dataclass
 class View:

@@ -9,14 +9,15 @@ from typing import IO
 import numpy as np
 
 from common.errors import UserError, one_line
+from common.export.amass import BETAS, SHAPE
 from common.export.motion import Motion, View, still
 from common.files.arrays import read_npy
-from common.human_model.body_model import HumanModel
 
 NUMBERS = (
     'poses',
     'betas',
     'trans',
+    'trans_camera',
     'fps',
     'frames',
     'times',
@@ -39,30 +40,6 @@ class SavedPerson:
     body_model: str
     gender: str
     motion: Motion
-
-
-def amass_arrays(motion: Motion, human_model: HumanModel, fps: float) -> dict[str, np.ndarray]:
-    """What a person_<n>.npz holds: a motion in the layout of AMASS, in camera space (y down)."""
-    arrays: dict[str, np.ndarray] = {
-        'poses': motion.poses,
-        'betas': motion.betas,
-        'trans': motion.trans,
-        'fps': np.array(fps, np.float64),
-        'mocap_framerate': np.array(fps, np.float64),
-        'mocap_frame_rate': np.array(fps, np.float64),  # AMASS has both names
-        'gender': np.array(human_model.gender),
-        'body_model': np.array(human_model.name),
-        'frames': motion.frames,
-        'times': motion.times,
-        'left_hand': np.array(motion.left_hand),
-    }
-    if motion.view is not None:
-        arrays |= {
-            'focal': motion.view.focal,
-            'princpt': motion.view.princpt,
-            'size': np.array(motion.view.size),
-        }
-    return arrays
 
 
 def read_people(path: str | Path) -> list[SavedPerson]:
@@ -93,7 +70,7 @@ def read_people(path: str | Path) -> list[SavedPerson]:
 
 
 def _person_of_video(path: Path, arrays: dict[str, np.ndarray]) -> SavedPerson:
-    poses = arrays['poses']
+    poses = arrays.get('pose', arrays['poses'])  # files of earlier versions have the latter alone
     frames = arrays.get('frames', np.arange(len(poses)))
     times = arrays.get('times')
     if times is None:
@@ -101,14 +78,17 @@ def _person_of_video(path: Path, arrays: dict[str, np.ndarray]) -> SavedPerson:
         if not fps > 0:
             raise ValueError(f'{fps:g} frames per second')
         times = frames / fps
+    betas = arrays['betas']
+    if betas.shape == (BETAS,):
+        betas = betas[:SHAPE]  # zeros are behind them
     view = None
     if 'focal' in arrays:
         height, width = (int(value) for value in arrays['size'])
         view = View(arrays['focal'], arrays['princpt'], (height, width))
     motion = Motion(
         poses,
-        arrays['trans'],
-        arrays['betas'],
+        arrays.get('trans_camera', arrays['trans']),
+        betas,
         times,
         frames,
         bool(arrays.get('left_hand', False)),

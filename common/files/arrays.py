@@ -10,7 +10,7 @@ from typing import IO
 import numpy as np
 
 from common.errors import UserError, one_line
-from common.files.records import NUMBER_TYPES, number_of_elements, to_array
+from common.files.records import NUMBER_TYPES, kind_of, number_of_elements, to_array
 from common.files.safe_pickle import SafeUnpickler
 
 MAX_FILE_BYTES = 2 ** 30   # SMPL v1.1.0 has a quarter of that
@@ -52,7 +52,7 @@ def _read_pickle(file: IO[bytes], names: tuple[str, ...]) -> dict[str, np.ndarra
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         stored = SafeUnpickler(content).load()
     if not isinstance(stored, dict):
-        raise ValueError('it does not hold a dictionary')
+        raise ValueError(f'it holds {kind_of(stored)} in place of a dictionary of arrays')
     return {name: to_array(stored[name]) for name in names if name in stored}
 
 

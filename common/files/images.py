@@ -6,6 +6,7 @@ import cv2
 import numpy as np
 
 from common.errors import UserError
+from common.files import avif, tiff
 from common.files.whole import whole_file
 
 JPEG_START = b'\xff\xd8'
@@ -15,12 +16,12 @@ STORED = cv2.IMREAD_IGNORE_ORIENTATION | cv2.IMREAD_COLOR_RGB
 
 
 def read_image(path: str | Path, shape: Sequence[float] | None = None) -> np.ndarray:
-    """Read a whole image as it is stored, without its EXIF orientation: annotations count stored pixels.
+    """Read a whole image as it is stored, whatever orientation it states: annotations count stored pixels.
 
     Args:
         path: The file.
-        shape: (height, width) that the annotations state, if they do. Where only the image turned by its EXIF
-            orientation has that size, that is the one they belong to.
+        shape: (height, width) that the annotations state, if they do. Where only the image turned as its file says
+            has that size, that is the one they belong to.
     Returns:
         (H, W, 3) uint8 RGB.
     Raises:
@@ -30,14 +31,44 @@ def read_image(path: str | Path, shape: Sequence[float] | None = None) -> np.nda
     """
     with open(path, 'rb') as file:
         data = file.read()
-    check_end(data, path)
-    image = _decode(data, path, STORED)
+    image = decode(data, path)
     if shape is not None and image.shape[:2] != tuple(shape):
         turned = image
         if image.shape[1::-1] == tuple(shape):
-            turned = _decode(data, path, cv2.IMREAD_COLOR_RGB)
+            turned = decode(data, path, upright=True)
         check_size(turned, shape, path)
         image = turned
+    return image
+
+
+def decode(data: bytes, name: str | Path, upright: bool = False) -> np.ndarray:
+    """Decode a whole image. Grey becomes three equal channels, alpha is dropped, 16 bits become 8.
+
+    Args:
+        data: The content of its file.
+        name: Of the file, for messages.
+        upright: Turn it as its file says; otherwise it stays as it is stored.
+    Returns:
+        (H, W, 3) uint8 RGB.
+    Raises:
+        ValueError: It is not an image, is cut off or has too many pixels (limit: `common/__init__.py`).
+    """
+    check_end(data, name)
+    flags = STORED
+    if not upright:
+        data = tiff.without_orientation(data)
+    elif not avif.is_avif(data):
+        flags = cv2.IMREAD_COLOR_RGB
+    image = None
+    try:
+        if data:
+            image = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
+    except cv2.error as error:  # beyond the limit on the number of pixels
+        raise ValueError(f'{name} cannot be decoded ({" ".join(error.err.split())})') from error
+    if image is None:
+        raise ValueError(f'{name} is not an image that OpenCV can read (or broken): give a JPEG or PNG file')
+    if upright and avif.is_avif(data):
+        image = avif.upright(image, data)
     return image
 
 
@@ -72,18 +103,6 @@ def check_size(image: np.ndarray, shape: Sequence[float], path: str | Path) -> N
     height, width = image.shape[:2]
     if (height, width) != tuple(shape):
         raise ValueError(f'{path} is {width} x {height} pixels large, the annotations say {shape[1]} x {shape[0]}')
-
-
-def _decode(data: bytes, path: str | Path, flags: int) -> np.ndarray:
-    image = None
-    try:
-        if data:
-            image = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
-    except cv2.error as error:  # beyond the limit on the number of pixels, which common/__init__.py sets
-        raise ValueError(f'{path} cannot be decoded ({" ".join(error.err.split())})') from error
-    if image is None:
-        raise ValueError(f'{path} is not an image OpenCV can read')
-    return image
 
 
 def write_image(path: str | Path, image: np.ndarray, quality: int = 95) -> None:

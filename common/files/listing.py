@@ -1,4 +1,5 @@
 """Listing folders, as people see them."""
+import os
 from pathlib import Path
 
 
@@ -20,3 +21,22 @@ def visible_files(folder: Path, pattern: str = '*') -> list[Path]:
         if not any(part.startswith('.') for part in parts):
             found.append(path)
     return sorted(found)
+
+
+class KnownFiles:
+    """Answers for many files whether they are there: each folder is listed once, to ask for each would take minutes."""
+
+    def __init__(self) -> None:
+        self.listed: dict[str, set[str]] = {}  # folder -> names of the files in it
+
+    def exists(self, path: str) -> bool:
+        """Whether a file is there."""
+        folder, name = os.path.split(path)
+        if folder not in self.listed:
+            self.listed[folder] = set()
+            if os.path.isdir(folder):
+                self.listed[folder].update(os.listdir(folder))
+        if name in self.listed[folder]:
+            return True
+        # the second look is for file systems to which names are the same that differ in case or accents
+        return bool(self.listed[folder]) and os.path.exists(path)

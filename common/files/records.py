@@ -37,6 +37,25 @@ class Encoded(Record):
     """
 
 
+class Foreign(Record):
+    """Anything of a class or function that no body model needs, called `name`: inert, and no array.
+
+    The likes of lists and dictionaries are filled when they are read; it takes no notice.
+    """
+    name = ''
+
+    def __call__(self, *_: Any) -> 'Foreign':
+        return self
+
+    def __setitem__(self, *_: Any) -> None:
+        return
+
+    def append(self, *_: Any) -> None:
+        """Does nothing."""
+
+    extend = append
+
+
 class Chumpy(Record):
     """A chumpy array; its values are state['x']."""
 
@@ -90,7 +109,16 @@ def to_array(value: Any, depth: int = 0) -> np.ndarray:
         return _dense_lists(value.state)
     if isinstance(value, list):
         return _from_list(value)
-    raise ValueError(f'not an array but {type(value).__name__}')
+    raise ValueError(f'not an array but {kind_of(value)}')
+
+
+def kind_of(value: Any) -> str:
+    """What a value is, for messages: of what is Foreign, the name in the file."""
+    if isinstance(value, Foreign):
+        return value.name
+    if isinstance(value, type) and issubclass(value, Foreign):
+        return value.name
+    return type(value).__name__
 
 
 def number_of_elements(shape: Iterable[Any]) -> int:

@@ -1,9 +1,9 @@
 """Reading a pickle of arrays without running what it says: the official SMPL and MANO files need no chumpy.
 
 The official files were written by Python 2 and hold NumPy, SciPy and chumpy objects. Here each of those classes is
-replaced by an inert record (records.py); every other global is refused, so nothing in a downloaded file can run
-code. The instructions, their number and the dictionary keys are limited too, so that a hostile file ends with an
-error and not with all the memory.
+replaced by an inert record (records.py), and every other class or function by a placeholder that no array can be made
+of: nothing in a downloaded file can run code, and what it holds besides arrays does no harm. The instructions, their
+number and the dictionary keys are limited too, so that a hostile file ends with an error and not with all the memory.
 """
 import pickle
 from collections.abc import Callable
@@ -18,12 +18,14 @@ from common.files.records import (
     CsrMatrix,
     Dtype,
     Encoded,
+    Foreign,
     LilMatrix,
     Record,
     Select,
 )
 
 MAX_INSTRUCTIONS = 300_000   # the official files have some thousands
+MAX_FOREIGN = 100            # different classes that no body model needs
 
 
 class NumpyArrayType:
@@ -32,6 +34,8 @@ class NumpyArrayType:
 
 def _new_record(cls: Any, base: Any, _: Any) -> Record:
     """copy_reg._reconstructor: how protocols 0 and 1 make an object."""
+    if isinstance(cls, type) and issubclass(cls, Foreign):
+        return cls()
     if not (isinstance(cls, type) and issubclass(cls, Record)) or base is not object:
         raise pickle.UnpicklingError('unexpected use of copy_reg._reconstructor')
     return cls()
@@ -97,7 +101,7 @@ class Instructions(dict):
 
 
 class SafeUnpickler(pickle._Unpickler):
-    """Builds numbers, strings, tuples, lists, dictionaries and records; UnpicklingError for everything else.
+    """Builds numbers, strings, tuples, lists, dictionaries and records; what is of other classes is Foreign.
 
     Derived from the unpickler in Python, not the one in C: its instructions can be replaced, and a forged length or
     index does not make it reserve memory that the file cannot fill.
@@ -111,13 +115,19 @@ class SafeUnpickler(pickle._Unpickler):
     def __init__(self, file: Any) -> None:
         super().__init__(file, encoding='latin1')
         self.dispatch = Instructions(self.allowed)  # type: ignore[misc]  # one for each file: it counts
+        self.foreign: dict[str, type[Foreign]] = {}
 
     def find_class(self, module: str, name: str) -> Any:
-        """The stand-in for a class or function that the file names. UnpicklingError: it has no business there."""
-        try:
+        """The stand-in for a class or function that the file names. UnpicklingError: too many others than arrays."""
+        if (module, name) in ALLOWED_GLOBALS:
             return ALLOWED_GLOBALS[module, name]
-        except KeyError:
-            raise pickle.UnpicklingError(f'it asks for {module}.{name}, which no body model needs') from None
+        full_name = f'{module}.{name}'
+        if full_name not in self.foreign:
+            if len(self.foreign) == MAX_FOREIGN:
+                raise pickle.UnpicklingError(f'it asks for {full_name} and {MAX_FOREIGN} more things that no body '
+                                             'model needs')
+            self.foreign[full_name] = type('Foreign', (Foreign,), {'name': full_name})
+        return self.foreign[full_name]
 
     def _build(self) -> None:
         state = self.stack.pop()

@@ -1,15 +1,20 @@
 """Batch normalisation folded into the layers before it, for inference."""
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
 
 
-def prepare_for_inference(model: nn.Module, device: torch.device | str) -> nn.Module:
-    """The model on a device, in eval mode, without gradients and BatchNorms (see fold_batchnorm); in place."""
-    model = fold_batchnorm(model.eval()).eval().requires_grad_(False).to(device)
-    return model.to(memory_format=torch.channels_last)
+def prepare_for_inference(model: Any, device: torch.device | str, channels_last: bool = True) -> nn.Module:
+    """The model on a device, in eval mode, without gradients and BatchNorms (see fold_batchnorm); in place.
+
+    Args:
+        model: main/model.py's Model. device: where to. channels_last: memory format of weights and images.
+    """
+    fold_batchnorm(model.eval()).eval().requires_grad_(False)
+    return model.place(device, channels_last)
 
 
 def fold_batchnorm(model: nn.Module) -> nn.Module:

@@ -1,4 +1,6 @@
 """Lixels (paper, section 3): 1-D heat maps along x, y and z, read out by soft-argmax."""
+import math
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -35,6 +37,28 @@ def _expected_bin(probabilities: Tensor) -> Tensor:
     """(B, bins, N) -> (B, N)."""
     bins = torch.arange(probabilities.shape[1], device=probabilities.device, dtype=probabilities.dtype)
     return bins @ probabilities
+
+
+def confidence(log_probs: list[Tensor], sigma: float) -> Tensor:
+    """How sure a network is of its points, by the entropy of their heat maps along x and y.
+
+    The entropy, and not the peak, since it also counts a second peak or a broad foot, which move the expected bin: on
+    drawn people and hands it goes along with the joints' errors better than the peak does (rank correlation -0.52 to
+    -0.38, and -0.53 to -0.46).
+
+    Args:
+        log_probs: of the axes x, y and z, each (B, bins, N); the last one does not count.
+        sigma: of the Gaussians that heat maps are trained to be, lixels.
+    Returns:
+        (B, N), 0: a flat heat map, which says nothing; 1: as sharp as those Gaussians, or sharper.
+    """
+    sharp = math.log(sigma * math.sqrt(2 * math.pi * math.e))  # entropy of the Gaussian
+    shares = []
+    for log_prob in log_probs[:2]:
+        flat = math.log(log_prob.shape[1])
+        entropy = -(log_prob.exp() * log_prob).sum(1)
+        shares.append((flat - entropy) / (flat - sharp))
+    return torch.stack(shares).mean(0).clamp(0, 1)
 
 
 def gaussian_1d(coord: Tensor, bins: int, sigma: float) -> Tensor:

@@ -6,10 +6,10 @@ needs). The ending is historical: the file is not a tar archive, PyTorch reads i
 """
 import os
 import re
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -48,15 +48,31 @@ def write(path: str | Path, content: dict[str, Any]) -> None:
         torch.save(content, file)
 
 
+def best_path(folder: str | Path) -> Path:
+    """Where the link to the best snapshot is."""
+    return Path(folder) / 'snapshot_best.pth.tar'
+
+
+def link_best(folder: str | Path, epoch: int) -> None:
+    """Let snapshot_best mean the snapshot of an epoch."""
+    link = best_path(folder)
+    new = link.with_suffix('.new')
+    new.unlink(missing_ok=True)
+    new.symlink_to(snapshot_path(folder, epoch).name)
+    os.replace(new, link)
+
+
 def prune(folder: str | Path, keep: int, newest: int) -> None:
-    """Delete all but the last `keep` snapshots of a folder up to the epoch `newest` (0: keep all).
+    """Delete all but the last `keep` snapshots of a folder up to the epoch `newest` (0: keep all), and the best one.
 
     Those beyond it are of an earlier, longer run: counted in, they would push out the one just written.
     """
     if keep:
+        best = best_path(folder).resolve().name
         mine = [path for epoch, path in find_snapshots(folder) if epoch <= newest]
         for path in mine[:-keep]:
-            path.unlink()
+            if path.name != best:
+                path.unlink()
 
 
 def read(path: str | Path) -> dict[str, Any]:
@@ -87,7 +103,8 @@ def _fault(content: dict[str, Any]) -> str | None:
     for name, value in content['network'].items():
         if not isinstance(name, str) or not isinstance(value, torch.Tensor):
             return f"its 'network' has the entry {str(name)[:60]}, which is not a tensor"
-    if not isinstance(content['epoch'], Real) or not -1 <= float(content['epoch']) < LARGEST_EPOCH:
+    epoch = content['epoch']
+    if not isinstance(epoch, int | float | np.integer | np.floating) or not -1 <= epoch < LARGEST_EPOCH:
         return "its 'epoch' is not a valid epoch"
     for part in ('optimizer', 'state'):
         if not isinstance(content.get(part, {}), dict):

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import torch
 
 from common import __version__
-from common.errors import UserError
+from common.errors import UserError, shown
 from common.human_model import HumanModel
 from common.nets.resnet import LAYERS, Bottleneck
 
@@ -36,9 +36,14 @@ class NetworkConfig(Protocol):
     @property
     def human_model(self) -> str: ...
 
+    @property
+    def is_hand(self) -> bool: ...
+
     def resolved(self) -> dict[str, Any]: ...
 
     def update(self, changes: dict[str, Any], source: str = '') -> None: ...
+
+    def check_shapes(self, source: str = '') -> None: ...
 
 
 def versions() -> dict[str, str]:
@@ -96,26 +101,44 @@ def describe(content: dict[str, Any], path: str | Path | None) -> Meta:
     Args:
         content: of the snapshot. path: for the message.
     Raises:
-        UserError: it is of another network.
+        UserError: it is of another network, or its record is: a forged one could ask for all the memory.
     """
-    if content.get('meta'):
-        return content['meta']
+    told = _of_tensors(content, path)
+    if not content.get('meta'):
+        return told
+    meta = content['meta']
+    for name in ('resnet_type', 'resnet_width', 'head_width', 'joint_num', 'vertex_num'):
+        if meta.get(name, told[name]) != told[name]:
+            raise UserError(f'{path}: its record says {name} {shown(meta[name])}, its tensors {told[name]}: it is '
+                            'damaged, take another one')
+    if meta['output_hm_shape'][0] != told['output_hm_shape'][0]:
+        raise UserError(f'{path}: its record says heat maps of {shown(meta["output_hm_shape"])} lixels, its tensors '
+                        f'{told["output_hm_shape"][0]} in depth: it is damaged, take another one')
+    return meta
+
+
+def _of_tensors(content: dict[str, Any], path: str | Path | None) -> Meta:
+    """What the tensors of a snapshot tell of its network. UserError: they are of another."""
     state = {name.removeprefix('module.'): value for name, value in content['network'].items()}
     try:
-        head = state['pose_net.conv_x.0.weight']
-        stem = state['pose_backbone.conv1.weight']
-        joints, head_width = head.shape[:2]
+        deepest = state['pose_backbone.layer4.0.conv2.weight']  # among the largest: it cannot be forged in a small file
+        first = state['pose_net.deconv.0.weight']
+        joints = state['pose_net.conv_x.0.weight'].shape[0]
         vertices = state['mesh_net.conv_x.0.weight'].shape[0]
+        channels, head_width = first.shape[:2]
         depth = state['pose_net.conv_z_1.0.weight'].shape[0] // head_width
+        width = deepest.shape[0] // 8
+        if deepest.shape != (8 * width, 8 * width, 3, 3) or channels not in (8 * width, 32 * width):
+            raise ValueError
     except KeyError as error:
         raise UserError(f'{path} is not a snapshot of this network: it has no {error}') from error
     except (IndexError, ValueError, ZeroDivisionError) as error:
-        raise UserError(f'{path} is not a snapshot of this network: its heads have other '
+        raise UserError(f'{path} is not a snapshot of this network: its tensors have other '
                         'shapes') from error
     body = 'mano' if vertices == MANO_VERTICES else 'smpl'
     sigma = PUBLISHED_SIGMA * depth / PUBLISHED_DEPTH
     return {'human_model': body, 'stage': _guess_stage(state), 'resnet_type': _guess_depth(state, path),
-            'resnet_width': stem.shape[0], 'head_width': head_width, 'output_hm_shape': [depth] * 3,
+            'resnet_width': width, 'head_width': head_width, 'output_hm_shape': [depth] * 3,
             'input_img_shape': [depth * 4] * 2, 'sigma': sigma, 'guessed': True, 'joint_num': joints,
             'vertex_num': vertices}
 
@@ -171,11 +194,39 @@ def adopt(meta: Meta, config: NetworkConfig, path: str | Path, stage: str | None
     changes = {name: meta[name] for name in NETWORK if name != 'human_model'}
     changes |= {'body_model': meta['human_model'], 'stage': stage or meta['stage']}
     config.update(changes, source=f'{path}: ')
+    config.check_shapes(source=f'{path}: ')
+
+
+def trained_on(meta: Meta) -> set[str]:
+    """The data sets that a network was trained on, as far as its `meta` says."""
+    config = meta.get('config', {})
+    names: set[str] = set()
+    for key in ('trainset_3d', 'trainset_2d'):
+        if isinstance(config.get(key), list):
+            names |= {str(name) for name in config[key]}
+    return names
+
+
+def has_trained_maps(meta: Meta) -> bool:
+    """Whether the heat maps of a network's joints were trained to be Gaussians, as far as its `meta` says."""
+    weight = meta.get('config', {}).get('heatmap_loss_weight', 0)
+    return isinstance(weight, (int, float)) and weight > 0
 
 
 def step_within(content: dict[str, Any]) -> int:
     """How many steps of the epoch under way a snapshot has seen; 0 for one that was written after an epoch."""
     return content.get('state', {}).get('step', 0)
+
+
+def warn_of_other_kind(asked: NetworkConfig, adopted: NetworkConfig, path: str | Path) -> None:
+    """Warn of a snapshot for hands where the configuration is for bodies, or the other way round.
+
+    Args:
+        asked: Config as the user chose it. adopted: with what the snapshot is. path: of the snapshot.
+    """
+    if asked.is_hand != adopted.is_hand:
+        log.warning('%s is of the body model %s and is tested with it, although --cfg or the settings choose %s', path,
+                    adopted.human_model, asked.human_model)
 
 
 def warn_of_unfinished(content: dict[str, Any], path: str | Path) -> None:

@@ -1,4 +1,5 @@
 """Batches: which samples, in which order, read by which processes."""
+import re
 import signal
 import threading
 from collections.abc import Iterable, Iterator
@@ -11,12 +12,16 @@ from torch.utils.data import DataLoader, Dataset
 
 from common.errors import UserError, is_killed_worker
 from common.train.stop import SIGNALS
+from common.train.transport import PREFETCH, PackedBatches, Transport, as_it_is
 
 GRACE = 20  # seconds a loader process lives on after SIGTERM
 
 
 class EpochView(Dataset):
-    """A data set indexed by (epoch, index), so that worker processes kept alive know which epoch they serve."""
+    """A data set indexed by (epoch, index), so that worker processes kept alive know which epoch they serve.
+
+    Its samples are in compact form, with bytes for pixels: see MeshDataset.compact.
+    """
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
@@ -30,7 +35,7 @@ class EpochView(Dataset):
         if epoch != self.epoch:
             self.dataset.set_epoch(epoch)
             self.epoch = epoch
-        return self.dataset[index]
+        return self.dataset.compact(index)
 
 
 class TrainBatches:
@@ -103,16 +108,36 @@ def init_worker(worker_id: int) -> None:
     torch.set_num_threads(1)
 
 
-def make_loader(dataset: Any, batches: Iterable[list], workers: int,
-                pin_memory: bool) -> DataLoader:
-    """DataLoader over given batches of keys; `workers` processes stay alive between epochs.
+class Loader(DataLoader):
+    """DataLoader over given batches of keys, whose processes stay alive between epochs.
 
     They are forked, whatever Python's default, so that all share the data set instead of having a copy each.
+
+    Args:
+        dataset: A sample, any nest of arrays and numbers, per key.
+        batches: Lists of keys.
+        workers: Loader processes; 0 for none.
+        transport: Of the same number of processes.
     """
-    context = 'fork' if workers else None
-    return DataLoader(dataset, batch_sampler=batches, num_workers=workers, pin_memory=pin_memory,
-                      worker_init_fn=init_worker, persistent_workers=workers > 0,
-                      multiprocessing_context=context)
+
+    def __init__(self, dataset: Any, batches: Iterable[list], workers: int, transport: Transport) -> None:
+        context = None
+        prefetch = None
+        if workers:
+            context = 'fork'
+            prefetch = PREFETCH
+        super().__init__(PackedBatches(dataset, transport), batch_sampler=batches, num_workers=workers,
+                         prefetch_factor=prefetch, collate_fn=as_it_is, worker_init_fn=init_worker,
+                         persistent_workers=workers > 0, multiprocessing_context=context)
+        self.transport = transport
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]  # a DataLoader's own iterator gives packed batches
+        return map(self.transport.unpack, super().__iter__())
+
+
+def make_loader(dataset: Any, batches: Iterable[list], workers: int, pin_memory: bool) -> Loader:
+    """A Loader, with the transport that it needs; pin_memory: batches lie in memory that GPUs copy from at once."""
+    return Loader(dataset, batches, workers, Transport(workers, pin_memory))
 
 
 class Reader:
@@ -122,7 +147,7 @@ class Reader:
     middle of a step of the optimiser too. It is taken out: the next batch finds out, within five seconds.
 
     Raises:
-        UserError: a loader process was killed. Besides that, whatever the data set raises.
+        UserError: a loader process was killed, or found no shared memory. Besides that, whatever the data set raises.
     """
 
     def __init__(self, loader: DataLoader) -> None:
@@ -138,7 +163,20 @@ class Reader:
         try:
             return next(self.batches)
         except (RuntimeError, OSError, EOFError) as error:
-            if not self.processes or not is_killed_worker(error):
+            if not self.processes:
+                raise
+            if self.lacks_shared_memory(error):
+                raise UserError('the loader processes ran out of shared memory (/dev/shm): in Docker start the '
+                                'container with --shm-size=16g; elsewhere lower num_thread or the batch size; a '
+                                'training goes on with --continue') from error
+            if not is_killed_worker(error):
                 raise
             raise UserError('a loader process was killed, most often because memory ran short: lower num_thread or the '
                             'batch size; a training goes on with --continue') from error
+
+    def lacks_shared_memory(self, error: Exception) -> bool:
+        """Whether an error of the processes comes from too little shared memory: by its words, or a bus error."""
+        if re.search(r'bus error|\(shm\)|shared memory object', str(error), re.I):
+            return True
+        codes = [process.exitcode for process in getattr(self.batches, '_workers', [])]
+        return is_killed_worker(error) and -signal.SIGBUS in codes

@@ -5,6 +5,7 @@
 
 All modules log through `logging.getLogger(__name__)`: INFO for what happens, WARNING for what a user should look into.
 """
+import errno
 import logging
 import logging.handlers
 import os
@@ -12,6 +13,7 @@ import sys
 import time
 import weakref
 from pathlib import Path
+from typing import TextIO
 
 from tqdm import tqdm
 
@@ -78,10 +80,22 @@ class Console(logging.Handler):
         stream = sys.stdout
         if record.levelno >= logging.WARNING:
             stream = sys.stderr
-        if os.getpid() == self.pid:
-            tqdm.write(self.format(record), file=stream)
-        else:  # a loader process: no bars, and tqdm's lock, which it was forked with, may never be released
-            print(self.format(record), file=stream, flush=True)
+        try:
+            if os.getpid() == self.pid:
+                tqdm.write(self.format(record), file=stream)
+            else:  # a loader process: no bars, and tqdm's lock, which it was forked with, may never be released
+                print(self.format(record), file=stream, flush=True)
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            silence(stream)
+
+
+def silence(stream: TextIO) -> None:
+    """Let a stream go nowhere from here on: its terminal is closed, and every line would be an error."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 class LogFile(logging.Handler):

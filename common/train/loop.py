@@ -7,21 +7,22 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils.data import DataLoader
 
 from common.devices import processes
-from common.devices.wrap import accumulating, to_device, wrap
+from common.devices.wrap import accumulating, to_network, wrap
 from common.errors import one_line
-from common.train.loader import Reader, TrainBatches
+from common.train.loader import Loader, Reader, TrainBatches
 from common.train.metrics_file import MetricsFile
 from common.train.monitor import Monitor, Timer
 from common.train.optim import Schedule, freeze_and_collect
+from common.train.pace import Pace
 from common.train.start import TrainConfig
 from common.train.stop import StopRequest
 from common.train.zero_losses import ZeroLosses
 
 log = logging.getLogger(__name__)
 Batch = tuple[dict, dict, dict]  # inputs, targets, meta_info
+FAILURE = 128  # above all signals
 
 
 @dataclass
@@ -57,7 +58,7 @@ def train_step(net: nn.Module, optimizer: torch.optim.Optimizer, scaler: torch.a
     """
     sums: dict[str, Any] = {}
     for number, batch in enumerate(group, 1):
-        inputs, targets, meta_info = to_device(batch, device)
+        inputs, targets, meta_info = to_network(batch, net, device)
         with accumulating(net, last=number == len(group)):
             losses = net(inputs, targets, meta_info, 'train')
             means = {name: loss.mean() for name, loss in losses.items()}
@@ -110,14 +111,17 @@ class TrainLoop:
         self.progress = progress
         self.metrics = metrics
         self.save = save
+        self.validate: Callable[[int, int, int], None] | None = None  # see Validation
         self.zero_losses = ZeroLosses()
+        self.pace: Pace | None = None  # of the data
         self.failure: Exception | None = None  # what went wrong with the data
+        self.ended_by = 0  # the number of the signal, or FAILURE, that ended the run early in any of the processes
         self.wrap = functools.partial(wrap, model, devices, config.amp, config.compile,
                                       config.sync_bn)
         self.net: nn.Module | None = None
         self.set_phase()
 
-    def run(self, loader: DataLoader, stop: StopRequest) -> bool:
+    def run(self, loader: Loader, stop: StopRequest) -> bool:
         """Train and save to the end of the stage, or to a reason to end before.
 
         Whatever ends it, the last whole step is in a snapshot, unless its loss was not finite, or a process was lost
@@ -130,11 +134,14 @@ class TrainLoop:
                 a loss that is not finite, no room for the last snapshot.
         """
         stopped = False
+        self.pace = Pace(loader.transport, self.batches.step_size)
         try:
             with processes.noticing_losses():
                 while self.progress.epoch < self.schedule.end_epoch and not stopped:
                     stopped = self.train_epoch(loader, stop)
                     self.save(stopped or self.progress.epoch >= self.schedule.end_epoch)
+                    if not stopped:
+                        self.validate_when_due()
                 processes.barrier()  # until the last save is done: a process that ends, ends them all
         except (torch.OutOfMemoryError, processes.LostProcess) as error:
             self.save_after(error)
@@ -142,6 +149,13 @@ class TrainLoop:
         if self.failure:
             raise self.failure
         return not stopped
+
+    @property
+    def exit_code(self) -> int:
+        """Of the program, once it has run: as a shell counts a signal, so that `train && test` stops there."""
+        if 0 < self.ended_by < FAILURE:
+            return 128 + self.ended_by
+        return 0
 
     def save_after(self, error: Exception) -> None:
         """Save the last whole step after a failure, where it is known to be whole; says so first."""
@@ -152,7 +166,7 @@ class TrainLoop:
             log.warning('%s: the newest snapshot is the last one of snapshot_every, or of the last epoch',
                         one_line(error))
 
-    def train_epoch(self, loader: DataLoader, stop: StopRequest) -> bool:
+    def train_epoch(self, loader: Loader, stop: StopRequest) -> bool:
         """From the present step to the end of the epoch.
 
         Returns:
@@ -167,10 +181,11 @@ class TrainLoop:
         batches = Reader(loader)
         stopped = False
         with Monitor(self.metrics, progress.epoch, self.schedule.end_epoch, progress.step, steps,
-                     config.log_every, self.zero_losses) as monitor:
+                     config.log_every, self.zero_losses, self.pace) as monitor:
             for step in range(progress.step, steps):
                 group = self.read(batches, monitor.read)
-                stopped = processes.any_rank(bool(stop or self.failure))
+                self.ended_by = processes.largest(FAILURE if self.failure else stop.signal)
+                stopped = self.ended_by != 0
                 if stopped:
                     break
                 lr = self.schedule.at(progress.epoch, step)
@@ -182,12 +197,20 @@ class TrainLoop:
                 monitor.step_done(step, lr, losses)
                 if self.is_due(progress.step):
                     monitor.flush()  # a loss that is not finite ends the run, and gets into no snapshot
-                    self.save(False)
+                    if not self.zero_losses.all_zero:
+                        self.save(False)
             monitor.flush()
         if progress.step == steps:
             progress.epoch += 1
             progress.step = 0
         return stopped
+
+    def validate_when_due(self) -> None:
+        """After an epoch: validate it, if it is one of `validate_every` or the last, and its mesh is trained."""
+        done = self.progress.epoch
+        due = done % max(1, self.config.validate_every) == 0 or done >= self.schedule.end_epoch
+        if self.validate and due and not self.model.pose_only:
+            self.validate(done - 1, self.progress.stage_start, done * self.batches.steps)
 
     def is_due(self, step: int) -> bool:
         """Whether a snapshot within the epoch is due after so many steps; at its end there is one anyway."""

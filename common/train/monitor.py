@@ -11,6 +11,7 @@ from common.devices import processes
 from common.devices.gpus import load_report
 from common.errors import UserError
 from common.train.metrics_file import MetricsFile
+from common.train.pace import Pace
 from common.train.zero_losses import ZeroLosses
 
 log = logging.getLogger(__name__)
@@ -51,13 +52,15 @@ class Monitor:
         epoch: number of the epoch. end_epoch: where the stage ends.
         first_step: where the epoch is resumed. steps: of a whole epoch.
         every: steps between two lines of the log.
-        zero_losses: of the whole run.
+        zero_losses, pace: of the whole run.
     """
 
     def __init__(self, metrics: MetricsFile, epoch: int, end_epoch: int, first_step: int,
-                 steps: int, every: int, zero_losses: ZeroLosses | None = None) -> None:
+                 steps: int, every: int, zero_losses: ZeroLosses | None = None,
+                 pace: Pace | None = None) -> None:
         self.metrics = metrics
         self.zero_losses = zero_losses or ZeroLosses()
+        self.pace = pace
         self.epoch = epoch
         self.end_epoch = end_epoch
         self.steps = steps
@@ -65,6 +68,7 @@ class Monitor:
         self.pending: list[Step] = []
         self.total = Timer()
         self.read = Timer()
+        self.paced = (0., 0.)  # seconds that `pace` knows of: in all, and of which waiting for data
         hidden = None if processes.is_main() else True  # None: shown on a terminal only
         self.bar = tqdm(total=steps, initial=first_step, desc=f'epoch {epoch}/{end_epoch}',
                         unit='itr', dynamic_ncols=True, disable=hidden)
@@ -98,6 +102,10 @@ class Monitor:
         for step, values in zip(self.pending, means, strict=True):
             losses = dict(zip(step.losses, values, strict=True))
             self.write_row(step, losses)
+        if self.pace is not None:
+            seconds = self.total.total - self.paced[0]
+            self.pace.add(len(self.pending), seconds, self.read.total - self.paced[1])
+            self.paced = (self.total.total, self.read.total)
         self.pending = []
         self.bar.set_postfix(loss=f'{sum(losses.values()):.4f}')
         loads = processes.gather_objects(load_report()) or []
@@ -129,7 +137,7 @@ def format_losses(losses: dict[str, float]) -> str:
 
 def train_line(position: tuple[int, int, int, int], lr: float, speed: tuple[float, float],
                losses: dict[str, float], extra: str = '') -> str:
-    """The log line of a training step.
+    """The log line of a training step, with the time that the rest of the stage takes at this speed.
 
     Args:
         position: epoch, end epoch, iteration, iterations per epoch.
@@ -141,7 +149,9 @@ def train_line(position: tuple[int, int, int, int], lr: float, speed: tuple[floa
     epoch, end_epoch, itr, itrs = position
     total, read = speed
     hours = total * itrs / 3600
+    steps_left = (end_epoch - epoch) * itrs - itr - 1
     line = (f'Epoch {epoch}/{end_epoch} itr {itr}/{itrs}: lr: {lr:.4g} '
             f'speed: {total:.2f}({total - read:.2f}s r{read:.2f})s/itr {hours:.2f}h/epoch '
+            f'{total * steps_left / 3600:.2f}h left loss: {sum(losses.values()):.4f} '
             f'{format_losses(losses)}')
     return f'{line} {extra}'.rstrip()

@@ -52,6 +52,12 @@ class Schedule:
                          for begin, end in zip(begins, ends, strict=True))
 
 
+def stage_schedule(config: Any, start_epoch: int, steps_per_epoch: int) -> Schedule:
+    """The Schedule of a stage that began at an epoch, by a Config."""
+    return Schedule(config.lr_schedule, config.lr, config.lr_dec_factor, config.lr_dec_epoch, start_epoch,
+                    config.stage_end(start_epoch), steps_per_epoch, config.warmup_iters)
+
+
 def freeze_and_collect(model: Any) -> list[nn.Parameter]:
     """Freeze all but `model.trainable_modules`, the property of main/model.py's Model; returns the parameters to train.
 

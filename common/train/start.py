@@ -26,7 +26,10 @@ class TrainConfig(NetworkConfig, Protocol):
     grad_accum: int
     clip_grad: float
     pose_epochs: int
+    warmup_iters: int
+    keep_snapshots: int
     snapshot_every: int
+    validate_every: int
     log_every: int
     amp: str
     compile: bool
@@ -57,18 +60,30 @@ def find_start(config: TrainConfig, folder: Path, weights: str | Path | None) ->
     """
     if weights:
         path = Path(weights)
-        return start_from_weights(config, path, checkpoint.read(path))
+        start = start_from_weights(config, path, checkpoint.read(path))
+        require_untouched(folder, start.epoch, config.keep_snapshots)
+        return start
     if config.continue_train:
         return resume(config, *newest_snapshot(folder))
     if config.stage == 'param':
         raise UserError('the param stage starts from a network trained in the lixel stage: first '
                         'python main/train.py --stage lixel, then --stage param --continue')
-    old = checkpoint.find_snapshots(folder)
-    if old:
-        log.info('note: %s has snapshots of an earlier run, up to epoch %d; this run replaces them one '
-                 'by one, and --continue takes the highest: another output_dir keeps the two apart',
-                 folder, old[-1][0])
+    require_untouched(folder, 0, config.keep_snapshots)
     return Start()
+
+
+def require_untouched(folder: Path, epoch: int, keep: int) -> None:
+    """Refuse a new run that would replace or delete snapshots of an earlier one.
+
+    Args:
+        folder: of the snapshots. epoch: the first one that the run writes. keep: the setting keep_snapshots.
+    Raises:
+        UserError: it would.
+    """
+    old = [number for number, _ in checkpoint.find_snapshots(folder)]
+    if old and (keep or old[-1] >= epoch):
+        raise UserError(f'{folder} has snapshots of an earlier run, up to epoch {old[-1]}: go on with that '
+                        'run by --continue, or begin another one elsewhere by output_dir=FOLDER')
 
 
 def start_from_weights(config: TrainConfig, path: Path, content: dict[str, Any]) -> Start:

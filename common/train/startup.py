@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
 
 from common.devices import processes
 from common.files.whole import write_text
@@ -17,7 +16,8 @@ from common.train.start import Start, TrainConfig
 log = logging.getLogger(__name__)
 FEW = 1000  # samples; fewer are worth a note
 # Settings that may differ between the machines of a run.
-OF_A_MACHINE = {'gpu_ids', 'num_thread', 'data_dir', 'human_model_dir', 'output_dir', 'vis', 'tensorboard'}
+OF_A_MACHINE = {'gpu_ids', 'num_thread', 'data_dir', 'human_model_dir', 'output_dir', 'cache_dir', 'use_index', 'vis',
+                'tensorboard'}
 
 
 def compare_processes(config: TrainConfig, start: Start, samples: int, steps: int) -> None:
@@ -39,7 +39,7 @@ def compare_processes(config: TrainConfig, start: Start, samples: int, steps: in
 
 def report(config: TrainConfig, folder: Path, devices: list[torch.device], datasets: list[Any],
            batches: TrainBatches, model: torch.nn.Module, schedule: Schedule) -> None:
-    """Log all settings and what the run begins with; the first process also writes the settings to config.json.
+    """Log what the run begins with; the first process also writes all settings to config.json.
 
     Args:
         config: Config. folder: of the log. devices: of this process.
@@ -47,13 +47,17 @@ def report(config: TrainConfig, folder: Path, devices: list[torch.device], datas
         batches, model, schedule: of the run; `model` with its frozen parameters marked.
     """
     resolved = config.resolved()
-    log.info(yaml.safe_dump(resolved, sort_keys=False, default_flow_style=None, width=120))
+    path = folder / 'config.json'
+    log.info('settings that are not the default (all: %s): %s', path, changed_settings(config))
     if processes.is_main():
-        write_text(folder / 'config.json', json.dumps(resolved, indent=2) + '\n')
+        write_text(path, json.dumps(resolved, indent=2) + '\n')
     counts = ', '.join(f'{type(dataset).__name__} {len(dataset)}' for dataset in datasets)
     world = processes.world_size()
     log.info(', '.join(f'{name} {version}' for name, version in versions().items()))
     log.info('devices: %s; processes: %d', '; '.join(map(device_name, devices)), world)
+    if len(devices) > 1:
+        log.info('note: torchrun, one process per GPU, is faster: torchrun --nproc_per_node %d main/train.py ...',
+                 len(devices))
     log.info('batch: %d per device x %d devices x %d accumulated = %d samples per step, '
              '%d steps per epoch', config.train_batch_size, len(devices) * world, config.grad_accum,
              batches.step_size, batches.steps)
@@ -64,8 +68,34 @@ def report(config: TrainConfig, folder: Path, devices: list[torch.device], datas
     log.info('parameters: %.1f M, %.1f M of them trained in the %s stage', total / 1e6, trained / 1e6,
              config.stage)
     log.info('learning rate: %s', schedule.table())
+    for note in unreached(config, schedule):
+        log.info('note: %s', note)
     if batches.length < FEW:
         log.info('note: %d samples are too few to learn from; fine for a trial run', batches.length)
+
+
+def changed_settings(config: TrainConfig) -> str:
+    """'key=value key=value ...' of the settings that differ from their defaults."""
+    defaults = type(config)().resolved()
+    return ' '.join(f'{key}={value}' for key, value in config.resolved().items() if value != defaults[key])
+
+
+def unreached(config: TrainConfig, schedule: Schedule) -> list[str]:
+    """Settings that the run is too short for, a line each."""
+    notes = []
+    end = schedule.end_epoch
+    steps = (end - schedule.start_epoch) * schedule.steps_per_epoch
+    if schedule.warmup > steps:
+        notes.append(f'warmup_iters={schedule.warmup}, but the stage has {steps} steps: the learning rate stays '
+                     f'below {schedule.lr:g}')
+    if config.stage == 'lixel' and config.pose_epochs >= end:
+        notes.append(f'pose_epochs={config.pose_epochs}, but the stage ends at epoch {end}: its last epoch trains '
+                     'the whole network')
+    late = [epoch for epoch in schedule.dec_epochs if epoch >= end]
+    if late and schedule.kind == 'step':
+        notes.append(f'lr_dec_epoch={schedule.dec_epochs}, but the stage ends at epoch {end}: the learning rate is '
+                     f'divided {len(schedule.dec_epochs) - len(late)} times')
+    return notes
 
 
 def device_name(device: torch.device) -> str:

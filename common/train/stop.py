@@ -11,7 +11,10 @@ SIGNALS = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name)
 
 
 class StopRequest:
-    """True once one of SIGNALS has come, while used as a context. SIGHUP that is ignored (nohup) stays so.
+    """Notes which of SIGNALS has come, while used as a context. SIGHUP that is ignored (nohup) stays so.
+
+    Attributes:
+        signal: its number; 0: none has come.
 
     A second SIGTERM or SIGINT acts as usual, and so ends a program that hangs. Not under torchrun: there one request
     comes as several signals (from the batch system to every process, and once more from torchrun), and torchrun itself
@@ -20,7 +23,7 @@ class StopRequest:
     """
 
     def __init__(self) -> None:
-        self.received = False
+        self.signal = 0
         self.previous: dict[int, Any] = {}
         self.once = 'LOCAL_RANK' not in os.environ
 
@@ -33,7 +36,7 @@ class StopRequest:
 
     def note(self, number: int, frame: FrameType | None) -> None:
         """The handler of the signals."""
-        self.received = True
+        self.signal = number
         if self.once:
             self.restore((signal.SIGTERM, signal.SIGINT))
 
@@ -45,6 +48,3 @@ class StopRequest:
 
     def __exit__(self, *error: object) -> None:
         self.restore(SIGNALS)
-
-    def __bool__(self) -> bool:
-        return self.received

@@ -24,6 +24,11 @@ class ZeroLosses:
         self.steps = 0
         self.moved: dict[str, bool] = {}
 
+    @property
+    def all_zero(self) -> bool:
+        """Whether no loss has been other than 0 so far."""
+        return not any(self.moved.values())
+
     def add(self, losses: dict[str, float], ends_epoch: bool) -> None:
         """Look at the losses {name: value} of a step; after WATCHED of them a warning names those always zero.
 
@@ -35,7 +40,7 @@ class ZeroLosses:
         self.steps += 1
         for name, value in losses.items():
             self.moved[name] = self.moved.get(name, False) or value != 0
-        is_first_epoch = ends_epoch and not any(self.moved.values())
+        is_first_epoch = ends_epoch and self.all_zero
         if self.steps < WATCHED and not is_first_epoch:
             return
         still = [name for name, moved in self.moved.items() if not moved]

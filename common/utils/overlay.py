@@ -15,6 +15,8 @@ Color = Sequence[int]  # RGB, 0..255
 # Colours of several people, told apart also by the colour-blind; the first is the usual blue-grey of mesh images.
 PALETTE = ((166, 189, 219), (244, 165, 96), (127, 191, 123), (231, 138, 195), (255, 217, 47), (102, 194, 165),
            (175, 141, 195), (229, 196, 148))
+OBJ_AXES = {'y_up': 'metres: x right, y up, z towards the camera, which stands in the origin',
+            'camera': 'metres, camera space: x right, y down, z forward'}
 STRIP = 1 << 22  # samples of an image that are drawn at a time: bounds the memory for huge photos
 
 
@@ -81,8 +83,16 @@ def draw_points(img: np.ndarray, pixels: ArrayLike, color: Color, radius: int | 
 
 
 def draw_skeleton(img: np.ndarray, pixels: ArrayLike, skeleton: Sequence[tuple[int, int]],
-                  thickness: int | None = None) -> np.ndarray:
-    """Draw joints (J, 2), in pixels, and the bones between them: index pairs, coloured along the rainbow."""
+                  confidence: Sequence[float | None] | None = None, thickness: int | None = None) -> np.ndarray:
+    """Draw joints, and the bones between them, coloured along the rainbow.
+
+    Args:
+        img: (H, W, 3) uint8 RGB.
+        pixels: (J, 2).
+        skeleton: Index pairs.
+        confidence: (J,) 0..1, which colours the joints from red to green; None, also for some: white.
+        thickness: Pixels; None: by the size of the image.
+    """
     out = np.ascontiguousarray(img).copy()
     if thickness is None:
         thickness = _line_width(img, 300)
@@ -92,23 +102,36 @@ def draw_skeleton(img: np.ndarray, pixels: ArrayLike, skeleton: Sequence[tuple[i
     points = _drawable(pixels)
     for (a, b), color in zip(skeleton, colors, strict=True):
         cv2.line(out, points[a], points[b], color, thickness, cv2.LINE_AA)
-    for point in points:
-        cv2.circle(out, point, thickness + 1, (255, 255, 255), -1, cv2.LINE_AA)
+    for point, value in zip(points, confidence or [None] * len(points), strict=True):
+        cv2.circle(out, point, thickness + 1, confidence_color(value), -1, cv2.LINE_AA)
     return out
 
 
-def draw_box(img: np.ndarray, box: ArrayLike, color: Color, thickness: int | None = None) -> np.ndarray:
-    """Draw the outline of a (4,) xywh box."""
+def confidence_color(value: float | None) -> Color:
+    """From red (0) over yellow to green (1); None: white."""
+    if value is None:
+        return (255, 255, 255)
+    share = min(max(value, 0.), 1.)
+    return (round(255 * min(2 - 2 * share, 1)), round(255 * min(2 * share, 1)), 0)
+
+
+def draw_box(img: np.ndarray, box: ArrayLike, color: Color, label: str = '',
+             thickness: int | None = None) -> np.ndarray:
+    """Draw the outline of a (4,) xywh box, with a label inside its upper left corner."""
     out = np.ascontiguousarray(img).copy()
     if thickness is None:
         thickness = _line_width(img, 300)
     x, y, w, h = (round(float(v)) for v in np.asarray(box))
     cv2.rectangle(out, (x, y), (x + w, y + h), color, thickness)
+    if label:
+        size = max(img.shape[:2]) / 700  # 14 pixels high for an image of 480
+        corner = (max(x, 0) + 2 * thickness, max(y, 0) + round(25 * size))
+        cv2.putText(out, label, corner, cv2.FONT_HERSHEY_SIMPLEX, size, color, thickness, cv2.LINE_AA)
     return out
 
 
 def render_view(vertices: np.ndarray, faces: np.ndarray, size: tuple[int, int], yaw_deg: float,
-                color: Color = PALETTE[0]) -> np.ndarray:
+                color: Color = PALETTE[0], fits_all_sides: bool = False) -> np.ndarray:
     """Draw the mesh alone on white, turned about the vertical axis, centred and filling 90 %.
 
     Args:
@@ -117,6 +140,7 @@ def render_view(vertices: np.ndarray, faces: np.ndarray, size: tuple[int, int], 
         size: (height, width) pixels.
         yaw_deg: Degrees; 90: seen from its side.
         color: Of the mesh.
+        fits_all_sides: The scale is one at which the mesh fits from all sides; else from this one.
     Returns:
         (height, width, 3) uint8 RGB.
     """
@@ -127,6 +151,10 @@ def render_view(vertices: np.ndarray, faces: np.ndarray, size: tuple[int, int], 
     turned = (vertices - (vertices.max(0) + vertices.min(0)) / 2) @ turn.T
     low = turned.min(0)
     high = turned.max(0)
+    if fits_all_sides:
+        radius = np.hypot(turned[:, 0], turned[:, 2]).max()
+        low[[0, 2]] = -radius
+        high[[0, 2]] = radius
     extent = np.maximum(high - low, 1e-6)
     distance = 10 * extent.max()  # far away: hardly any perspective
     focal = 0.9 * min(width / extent[0], height / extent[1]) * (distance - extent[2] / 2)
@@ -149,11 +177,20 @@ def panels(images: Sequence[np.ndarray], titles: Sequence[str], height: int = 48
     return np.concatenate(columns[:-1], axis=1)
 
 
-def obj_text(vertices: ArrayLike, faces: ArrayLike) -> str:
-    """A mesh as Wavefront OBJ: vertices (V, 3) metres in camera space, as they are; faces (F, 3) counted from 1."""
-    vertex_lines = '\n'.join(f'v {x:.6f} {y:.6f} {z:.6f}' for x, y, z in np.asarray(vertices).tolist())
+def obj_text(vertices: ArrayLike, faces: ArrayLike, axes: str = 'y_up') -> str:
+    """A mesh as Wavefront OBJ, which counts from 1.
+
+    Args:
+        vertices: (V, 3) metres in camera space.
+        faces: (F, 3) vertex indices.
+        axes: One of OBJ_AXES: 'y_up' turns the vertices half round the x axis, 'camera' leaves them as they are.
+    """
+    points = np.asarray(vertices)
+    if axes == 'y_up':
+        points = points * [1, -1, -1]
+    vertex_lines = '\n'.join(f'v {x:.6f} {y:.6f} {z:.6f}' for x, y, z in points.tolist())
     face_lines = '\n'.join(f'f {a} {b} {c}' for a, b, c in (np.asarray(faces) + 1).tolist())
-    return f'# metres, camera space: x right, y down, z forward\n{vertex_lines}\n{face_lines}\n'
+    return f'# {OBJ_AXES[axes]}\n{vertex_lines}\n{face_lines}\n'
 
 
 def _line_width(img: np.ndarray, parts: int) -> int:

@@ -1,12 +1,16 @@
 """From an image and a box to the network input: boxes, random augmentation, the affine crop."""
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import cv2
 import numpy as np
 from numpy.typing import ArrayLike
 
 from common.errors import UserError
+
+if TYPE_CHECKING:  # the demo's options need this module, and --help no PyTorch
+    import torch
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,7 @@ def crop_affine(bbox: ArrayLike, scale: float, rot: float, out_shape: Sequence[i
 
 def crop_image(img: np.ndarray, bbox: ArrayLike, aug: AugParams | None,
                out_shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Cut, augment and scale the patch of a box.
+    """Cut the patch of a box. Its colours are left as they are: `float_image` changes them.
 
     With a flip both affines refer to the mirrored image, in which x is W - 1 - x.
 
@@ -142,7 +146,7 @@ def crop_image(img: np.ndarray, bbox: ArrayLike, aug: AugParams | None,
         aug: None for none.
         out_shape: (height, width).
     Returns:
-        patch: (3, height, width) float32 in 0..1, black outside the image.
+        patch: (height, width, 3) uint8, black outside the image.
         img2bb_trans: (2, 3) float32 affine from image to patch pixels.
         bb2img_trans: Its inverse.
     """
@@ -156,8 +160,27 @@ def crop_image(img: np.ndarray, bbox: ArrayLike, aug: AugParams | None,
     if aug.flip:  # mirror and crop in one resampling
         warp = img2bb @ [[-1, 0, img.shape[1] - 1], [0, 1, 0], [0, 0, 1]]
     patch = cv2.warpAffine(img, warp, (out_shape[1], out_shape[0]), flags=cv2.INTER_LINEAR)
-    scaled = np.empty((3, *out_shape), np.float32)
-    for channel, factor, out in zip(cv2.split(patch), aug.color, scaled, strict=True):
-        np.multiply(channel, np.float32(factor / 255), out=out)
-    np.minimum(scaled, 1, out=scaled)
-    return scaled, img2bb.astype(np.float32), cv2.invertAffineTransform(img2bb).astype(np.float32)
+    return patch, img2bb.astype(np.float32), cv2.invertAffineTransform(img2bb).astype(np.float32)
+
+
+def color_scale(aug: AugParams | None) -> np.ndarray:
+    """(3,) float32: what each channel of a uint8 patch is multiplied by, its colour factor and the division by 255."""
+    if aug is None:
+        aug = AugParams()
+    return (np.array(aug.color) / 255).astype(np.float32)
+
+
+def float_image(inputs: 'Mapping[str, torch.Tensor]') -> 'torch.Tensor':
+    """The image that the network sees, the same bits on every device.
+
+    A patch of bytes is a quarter of its float image, so patches become images on the device that runs the network.
+
+    Args:
+        inputs: `img` (..., height, width, 3) uint8 and `color_scale` (..., 3); or `img` as it is returned.
+    Returns:
+        (..., 3, height, width) float32 in 0..1; channels last in memory, from patches.
+    """
+    img = inputs['img']
+    if img.is_floating_point():
+        return img
+    return (img.movedim(-1, -3) * inputs['color_scale'][..., None, None]).clamp(max=1)

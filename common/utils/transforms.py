@@ -17,10 +17,14 @@ class Camera:
         focal: (2,) focal length, pixels.
         princpt: (2,) principal point, pixels.
         focal_source: Where the focal length comes from, as text for the demo's record.
+        R: (3, 3) world-to-camera rotation, where the annotations are in a world, or None.
+        t: (3,) metres, the translation after it, or None.
     """
     focal: np.ndarray
     princpt: np.ndarray
     focal_source: str = ''
+    R: np.ndarray | None = None
+    t: np.ndarray | None = None
 
 
 def world2cam(points: np.ndarray, R: np.ndarray, t: np.ndarray) -> np.ndarray:

@@ -1,4 +1,5 @@
 """FreiHAND: right hands, a MANO hand in camera metres. The test is a prediction file, scored on a server or here."""
+import functools
 import logging
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -13,7 +14,7 @@ from common.utils.transforms import rigid_align
 from data.evaluation.evaluator import Errors, EvalBatch
 from data.evaluation.mesh_errors import MM, EvalJoints, mesh_errors
 from data.evaluation.report import save_result
-from data.files import read_records
+from data.files import is_there, read_records
 from data.joint_set import MANO
 from data.mesh_dataset import MeshDataset
 from data.records import CocoFile, read_record
@@ -37,6 +38,7 @@ class FreiHAND(MeshDataset):
     splits = ('train', 'test')
     suspect = 'data/freihand_*_data.json'
     rootnet = ('rootnet_output/bbox_root_freihand_output.json', 'image_id', 1.)
+    kept = ('protocol', 'image_num')
 
     def load(self) -> Iterator[Sample]:
         split = 'train' if self.training else 'eval'
@@ -44,15 +46,14 @@ class FreiHAND(MeshDataset):
         records = list(people.pairs())
         hands = read_record(self.folder / 'data' / f'freihand_{split}_data.json', 'cameras and hands')
         self.image_num = len(records)
-        self.truth = None if self.training else self._read_truth(len(records))
         for number, (image, annotation) in enumerate(records):
             hand = hands.part(str(image['db_idx']), 'hand')
             camera = hand.part('cam_param').camera()
             true_depth = None
-            if self.truth is not None:
+            if not self.training and self.truth is not None:
                 true_depth = float(self.truth[0][number, MANO.root_idx, 2])
             size = image.image_size()
-            bbox, depth = self.boxes.get(image['id'], annotation.box(), size, camera, true_depth, annotation.place)
+            bbox, depth = self.boxes.get(image['id'], annotation.box(), size, camera, true_depth, annotation)
             if bbox is None:
                 continue
             fit = None
@@ -68,17 +69,20 @@ class FreiHAND(MeshDataset):
             raise UserError(f'FreiHAND: {len(samples)} of the {self.image_num} test images can be used, and the '
                             'server needs a prediction for each: leave exclude empty, and see to the boxes and cameras '
                             f'in {self.folder} ({self.check.skipped() or "none was skipped"})')
+        if not self.training:
+            _ = self.truth  # a broken file is noticed now
         return samples
 
-    def _read_truth(self, count: int) -> Truth | None:
-        """The released ground truth of so many images; None if it is not there."""
+    @functools.cached_property
+    def truth(self) -> Truth | None:
+        """The released ground truth of the test images; None if it is not there."""
         paths = []
         for name in TRUTH:
-            found = [path for path in (self.folder / 'data' / name, self.folder / name) if path.exists()]
+            found = [path for path in (self.folder / 'data' / name, self.folder / name) if is_there(path)]
             if not found:
                 return None
             paths.append(found[0])
-        return _truth_array(paths[0], (count, 21, 3)), _truth_array(paths[1], (count, 778, 3))
+        return _truth_array(paths[0], (self.image_num, 21, 3)), _truth_array(paths[1], (self.image_num, 778, 3))
 
     def compare(self, batch: EvalBatch) -> Errors:
         """Errors where the truth is known, and joint_out (B, 21, 3), mesh_out (B, 778, 3): metres in camera space.

@@ -45,40 +45,53 @@ class Human36M(MeshDataset):
         if self.training:
             fits = read_record(f'{stem}smpl_param.json', 'the SMPL fits')
         cameras = {}
+        takes: dict[tuple[str, str], tuple[Record, Record | None]] = {}  # joints and fits of each take's frames
         for image, annotation in records.pairs():
             number = image['cam_idx']
             if image['frame_idx'] % every or (wanted_cameras and number not in wanted_cameras):
                 continue
             if number not in cameras:
                 cameras[number] = read_camera(camera_file.part(str(number), 'camera'))
-            R, t, lens = cameras[number]
-            action = joints.part(str(image['action_idx']), 'action')
-            subaction = action.part(str(image['subaction_idx']), 'sub-action')
-            world_joints = subaction.array(str(image['frame_idx']), (17, 3), kind='frame')
+            R, t, camera = cameras[number]
+            take = (str(image['action_idx']), str(image['subaction_idx']))
+            if take not in takes:
+                takes[take] = joints_of(joints, *take), fits_of(fits, *take)
+            frame = str(image['frame_idx'])
+            take_joints, take_fits = takes[take]
+            world_joints = take_joints.array(frame, (17, 3), kind='frame')
             joint_cam = world2cam(world_joints / 1000, R, t)
             size = image.image_size()
-            bbox, depth = self.boxes.get(image['id'], annotation.box(), size, lens,
-                                         float(joint_cam[HUMAN36M.root_idx, 2]), annotation.place)
+            bbox, depth = self.boxes.get(image['id'], annotation.box(), size, camera,
+                                         float(joint_cam[HUMAN36M.root_idx, 2]), annotation)
             if bbox is None:
                 continue
-            param = find_fit(fits, image)
             fit = None
-            if param is not None:
-                fit = replace(param.fit(24), R=R, t=t)
+            if take_fits is not None:
+                param = take_fits.find(frame, 'frame')
+                if param is not None:
+                    fit = replace(param.fit(24), R=R, t=t)
             yield Sample(
-                f'{self.folder}/images/{image.image_file()}', size, bbox, lens,
-                cam2pixel(joint_cam, lens.focal, lens.princpt)[:, :2], joint_cam, fit=fit, root_depth=depth,
+                f'{self.folder}/images/{image.image_file()}', size, bbox, camera,
+                cam2pixel(joint_cam, camera.focal, camera.princpt)[:, :2], joint_cam, fit=fit, root_depth=depth,
                 ann_id=annotation['id'], extra={'image_id': image['id']})
 
 
 def read_camera(record: Record) -> tuple[np.ndarray, np.ndarray, Camera]:
-    """World-to-camera rotation (3, 3) and translation (3,) metres, and the lens."""
-    return record.array('R', (3, 3)), record.array('t', (3,)) / 1000, record.camera('f', 'c')
+    """World-to-camera rotation (3, 3) and translation (3,) metres, and the camera, which has them too."""
+    R = record.array('R', (3, 3))
+    t = record.array('t', (3,)) / 1000
+    return R, t, replace(record.camera('f', 'c'), R=R, t=t)
 
 
-def find_fit(fits: Record | None, image: Record) -> Record | None:
-    """The fit of an image's action, sub-action and frame; None where the file lacks one of them."""
-    for kind, key in (('action', 'action_idx'), ('sub-action', 'subaction_idx'), ('frame', 'frame_idx')):
-        if fits is not None:
-            fits = fits.find(str(image[key]), kind)
+def joints_of(joints: Record, action: str, subaction: str) -> Record:
+    """The joints of a take: {frame: (17, 3)}."""
+    return joints.part(action, 'action').part(subaction, 'sub-action')
+
+
+def fits_of(fits: Record | None, action: str, subaction: str) -> Record | None:
+    """The fits of a take: {frame: fit}; None where the file lacks the action or the sub-action."""
+    if fits is not None:
+        fits = fits.find(action, 'action')
+    if fits is not None:
+        fits = fits.find(subaction, 'sub-action')
     return fits

@@ -35,7 +35,7 @@ class MSCOCO(MeshDataset):
             if not is_usable(person):
                 continue
             size = image.image_size()
-            bbox = self.boxes.annotated(person.box(), size, person.place)
+            bbox = self.boxes.annotated(person.box(), size, person)
             if bbox is None:
                 continue
             joint_img, joint_valid = with_pelvis(person.array('keypoints', (17, 3)))
@@ -67,7 +67,7 @@ class MSCOCO(MeshDataset):
                 continue
             size = image.image_size()
             camera = assumed_camera(size)
-            bbox, depth = self.boxes.for_test(person['id'], person.box(), size, camera, where=person.place)
+            bbox, depth = self.boxes.for_test(person['id'], person.box(), size, camera, where=person)
             if bbox is not None:
                 yield Sample(f'{images}/{image.image_file()}', size, bbox, camera, root_depth=depth,
                              ann_id=person['id'], extra={'image_id': image['id']})
@@ -75,7 +75,7 @@ class MSCOCO(MeshDataset):
 
 def is_usable(person: Record) -> bool:
     """Whether an annotation is one person with keypoints. Lists of one's own often leave out what says so."""
-    if person.content.get('iscrowd', 0):
+    if person.get('iscrowd', 0):
         return False
     if 'num_keypoints' in person:
         return person['num_keypoints'] > 0

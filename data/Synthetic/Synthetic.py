@@ -3,7 +3,6 @@
 Settings: synthetic_train_size, synthetic_test_size (samples), synthetic_img_size (pixels), synthetic_max_heading
 (degrees), synthetic_occlusion (share of the images), synthetic_cache (keep the images on disk), seed.
 """
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,8 @@ import numpy as np
 import torch
 
 from common.human_model import get_human_model
-from common.human_model.body_model import HumanModel
 from common.utils.preprocessing import process_bbox
+from data.fit_bodies import fingerprint
 from data.mesh_dataset import MeshDataset
 from data.sample import Camera, Fit, Sample
 from data.settings import Settings
@@ -145,11 +144,3 @@ class SampleSequence:
             img_path=f'Synthetic/{self.draw.split}/{i}', img_shape=(size, size), bbox=box,
             camera=Camera(person.focal, person.princpt), joint_img=pixels, joint_cam=person.joints,
             fit=Fit(person.pose, person.shape, person.trans), root_depth=root_depth, ann_id=i, extra=extra)
-
-
-def fingerprint(human_model: HumanModel) -> str:
-    """Name of a body model with a checksum of its shape, so that a changed model is not mistaken for the old one."""
-    value = 0
-    for array in (human_model.v_template, human_model.shapedirs, human_model.weights):
-        value = zlib.crc32(np.ascontiguousarray(array.numpy()).data, value)
-    return f'{human_model.name}-{value:08x}'

@@ -5,6 +5,7 @@ import numpy as np
 import torch
 
 from common.human_model.body_model import HumanModel
+from data.Synthetic import SPLITS
 from data.Synthetic.geometry import axis_angle
 from data.Synthetic.hand_pose import HandPose
 from data.Synthetic.hand_props import HandProps
@@ -12,7 +13,6 @@ from data.Synthetic.pose import BodyPose
 from data.Synthetic.scene import MARGIN, SOFT_LIGHT, STRONG_LIGHT, frame, image, place
 from data.Synthetic.wardrobe import HandSkin, Wardrobe
 
-SPLITS = {'train': 0, 'validation': 1, 'test': 2, 'gallery': 3}
 # Raise these whenever the same index gives another sample: stored images are then made anew.
 BODY_VERSION = 1
 HAND_VERSION = 2

@@ -1,32 +1,37 @@
 """Images kept on disk: made once by several processes, then read by all loader processes.
 
 A store is a folder of `images.bin` (JPEG files end to end), `ends.npy` (where each of them ends), `numbers.npy`
-(a row of floats per image) and `key.json` (the settings it was made with). It appears complete or not at all.
+(a row of floats per image) and `key.json` (the settings it was made with). It appears complete or not at all; a
+folder `<store>.making` beside it holds what a stopped run has drawn of it.
 """
 import errno
 import hashlib
 import json
+import logging
 import os
 import shutil
-import tempfile
+import time
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import cv2
 import numpy as np
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, Subset
 from tqdm import tqdm
 
 from common.errors import UserError, is_killed_worker
 from common.files.lock import file_lock
 
+log = logging.getLogger(__name__)
 JPEG_QUALITY = 95
 # i -> image (H, W, 3) uint8 RGB, numbers (D,)
 Draw = Callable[[int], tuple[np.ndarray, np.ndarray]]
 Key = dict[str, Any]  # plain values, with `count`, the number of images
-BUILD = '.making-'  # in the names of folders of stores that are not finished
+BUILD = '.making'  # ends the name of a folder whose store is not finished
+ROWS = 'rows.bin'  # there: size and numbers of every image so far
+CHUNK = 200  # images between two writes that survive a power cut
 
 
 class ImageStore:
@@ -99,7 +104,7 @@ def open_store(root: str | Path, key: Key, draw: Draw, processes: int = 0,
         key: What the images depend on. The store's folder is named after its hash.
         draw: Makes them.
         processes: To draw with; 0: this one.
-        title: Of the progress bar.
+        title: What is drawn, for the progress bar.
     Raises:
         UserError: The folder cannot be written.
     """
@@ -110,13 +115,8 @@ def open_store(root: str | Path, key: Key, draw: Draw, processes: int = 0,
             try:
                 return ImageStore(folder, key)
             except ValueError:
-                # damaged, or left by a killed run
-                for old in [folder, *folder.parent.glob(f'{folder.name}{BUILD}*')]:
-                    shutil.rmtree(old, ignore_errors=True)
-            context = 'fork' if processes else None
-            loader = DataLoader(_Encoded(draw, key['count']), batch_size=None, num_workers=processes,
-                                collate_fn=_unchanged, multiprocessing_context=context)
-            _make(folder, key, loader, title)
+                shutil.rmtree(folder, ignore_errors=True)  # damaged
+            _make(folder, key, _Encoded(draw, key['count']), processes, title)
     except OSError as error:
         remedy = 'name another folder (synthetic_cache=FOLDER)'
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
@@ -131,23 +131,64 @@ def open_store(root: str | Path, key: Key, draw: Draw, processes: int = 0,
     return ImageStore(folder, key)
 
 
-def _make(folder: Path, key: Key, encoded: Iterable[tuple[np.ndarray, np.ndarray]],
-          title: str) -> None:
-    """Write a store beside its place, then move it there."""
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=folder.name + BUILD) as temporary:
-        build = Path(temporary) / folder.name
-        build.mkdir()
-        sizes = []
-        numbers = []
-        with open(build / 'images.bin', 'wb') as file:
-            for jpeg, row in tqdm(encoded, total=key['count'], desc=f'making {title}', unit='img', mininterval=1):
-                file.write(jpeg.tobytes())
-                sizes.append(len(jpeg))
-                numbers.append(row)
-        np.save(build / 'ends.npy', np.cumsum(sizes, dtype=np.int64))
-        np.save(build / 'numbers.npy', np.stack(numbers))
-        (build / 'key.json').write_text(json.dumps(key, sort_keys=True, indent=1))
-        os.replace(build, folder)
+def _make(folder: Path, key: Key, encoded: _Encoded, processes: int, title: str) -> None:
+    """Write a store beside its place, then move it there. One that was stopped is taken up where it stopped."""
+    build = folder.with_name(folder.name + BUILD)
+    build.mkdir(exist_ok=True)
+    count = key['count']
+    start = time.perf_counter()
+    width = 1 + len(encoded[0][1])
+    seconds = time.perf_counter() - start
+    done = len(_recover(build, width))
+    minutes = seconds * (count - done) / max(1, processes) / 60
+    log.info('drawing %s into %s, once; about %.0f minutes', title, folder, max(1, minutes))
+    if done:
+        log.info('the first %d are there, from a run that was stopped', done)
+    context = 'fork' if processes else None
+    loader = DataLoader(Subset(encoded, range(done, count)), batch_size=None, num_workers=processes,
+                        collate_fn=_unchanged, multiprocessing_context=context)
+    with open(build / 'images.bin', 'ab') as images, open(build / ROWS, 'ab') as rows:
+        waiting: list[np.ndarray] = []
+        try:
+            for jpeg, numbers in tqdm(loader, total=count, initial=done, desc=title, unit='img', mininterval=1):
+                images.write(jpeg.tobytes())
+                waiting.append(np.append(len(jpeg), numbers))
+                if len(waiting) == CHUNK:
+                    _commit(images, rows, waiting)
+        finally:
+            _commit(images, rows, waiting)
+    table = _recover(build, width)
+    np.save(build / 'ends.npy', np.cumsum(table[:, 0], dtype=np.int64))
+    np.save(build / 'numbers.npy', table[:, 1:].astype(np.float32))
+    (build / 'key.json').write_text(json.dumps(key, sort_keys=True, indent=1))
+    os.replace(build, folder)
+    (folder / ROWS).unlink()
+
+
+def _commit(images: IO[bytes], rows: IO[bytes], waiting: list[np.ndarray]) -> None:
+    """Put images on the disk, and then the rows that say so; empties `waiting`, the rows of those just written."""
+    images.flush()
+    os.fsync(images.fileno())
+    for row in waiting:
+        rows.write(row.astype(np.float64).tobytes())
+    rows.flush()
+    waiting.clear()
+
+
+def _recover(build: Path, width: int) -> np.ndarray:
+    """The rows (N, width) of the whole images of an unfinished store: size in bytes, then the numbers.
+
+    Cuts off what a killed run left half-written.
+    """
+    rows = np.zeros((0, width))
+    if (build / ROWS).exists() and (build / 'images.bin').exists():
+        values = np.fromfile(build / ROWS, np.float64)
+        rows = values[:len(values) // width * width].reshape(-1, width)
+        whole = rows[:, 0].cumsum() <= (build / 'images.bin').stat().st_size
+        rows = rows[whole]
+        os.truncate(build / 'images.bin', int(rows[:, 0].sum()))
+        os.truncate(build / ROWS, rows.nbytes)
+    return rows
 
 
 def _unchanged(sample: Any) -> Any:

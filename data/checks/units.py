@@ -3,12 +3,12 @@ import numpy as np
 
 from data.checks.limits import FARTHEST
 from data.joint_set import JointSet
-from data.sample import Sample
+from data.sample import ARRAYS, Sample, arrays_of
 
-Part = tuple[str, np.ndarray | None, list[tuple[int, ...]]]  # name, array, its allowed shapes
+Shapes = list[tuple[int, ...]]
 NEAREST = 0.05
 JOINT_SPREAD = (.02, 5.)  # the same unit: how far the joints of somebody may be apart
-LARGEST_ANGLE = 4 * np.pi  # radians of one joint; a fit may well go once round
+LARGEST_TURN = 4 * np.pi  # radians of one joint; a fit may well go once round
 
 
 def wrong_shape(sample: Sample, joint_set: JointSet | None) -> str | None:
@@ -20,32 +20,21 @@ def wrong_shape(sample: Sample, joint_set: JointSet | None) -> str | None:
     Returns:
         'its pose has the shape (71,), expected (72,)', or None.
     """
-    for name, array, shapes in _arrays(sample, joint_set):
-        if array is not None and np.shape(array) not in shapes:
-            return f'its {name} has the shape {np.shape(array)}, expected {" or ".join(map(str, shapes))}'
+    for name, shapes, array in zip(ARRAYS, _shapes(joint_set), arrays_of(sample), strict=True):
+        if array is not None and shapes and np.shape(array) not in shapes:
+            shown = name.removeprefix('fit_').removeprefix('camera_')
+            return f'its {shown} has the shape {np.shape(array)}, expected {" or ".join(map(str, shapes))}'
     return None
 
 
-def _arrays(sample: Sample, joint_set: JointSet | None) -> list[Part]:
-    """Everything that a sample may hold."""
-    parts: list[Part] = [('bbox', sample.bbox, [(4,)])]
+def _shapes(joint_set: JointSet | None) -> list[Shapes]:
+    """The shapes that each array of ARRAYS may have; none where any will do."""
+    joints: list[Shapes] = [[], [], []]
     if joint_set is not None:
         number = joint_set.joint_num
-        parts.append(('joint_img', sample.joint_img, [(number, 2)]))
-        parts.append(('joint_cam', sample.joint_cam, [(number, 3)]))
-        parts.append(('joint_valid', sample.joint_valid, [(number, 1)]))
-    for camera in (sample.camera, sample.fit_camera):
-        if camera is not None:
-            parts.append(('focal', camera.focal, [(2,)]))
-            parts.append(('princpt', camera.princpt, [(2,)]))
-    fit = sample.fit
-    if fit is not None:
-        parts.append(('pose', fit.pose, [(72,), (48,)]))
-        parts.append(('shape', fit.shape, [(10,)]))
-        parts.append(('trans', fit.trans, [(3,)]))
-        parts.append(('R', fit.R, [(3, 3)]))
-        parts.append(('t', fit.t, [(3,)]))
-    return parts
+        joints = [[(number, 2)], [(number, 3)], [(number, 1)]]
+    camera: list[Shapes] = [[(2,)], [(2,)], [(3, 3)], [(3,)]]
+    return [[(4,)], *joints, *camera, *camera, [(72,), (48,)], [(10,)], [(3,)], [(3, 3)], [(3,)]]
 
 
 def odd_unit(sample: Sample, size: float) -> str | None:
@@ -56,7 +45,7 @@ def odd_unit(sample: Sample, size: float) -> str | None:
         return 'root depth of impossible size: is it in another unit (metres, millimetres)?'
     if not JOINT_SPREAD[0] <= _joint_spread(sample, size) <= JOINT_SPREAD[1]:
         return 'joints of impossible size: are they in another unit (metres, millimetres)?'
-    if fit is not None and np.linalg.norm(np.reshape(fit.pose, (-1, 3)), axis=1).max() > LARGEST_ANGLE:
+    if fit is not None and np.linalg.norm(np.reshape(fit.pose, (-1, 3)), axis=1).max() > LARGEST_TURN:
         return 'pose beyond two whole turns: is it in degrees, not radians?'
     return None
 

@@ -1,4 +1,6 @@
 """The report of a test: a summary, as text and as a file, and images to look at."""
+import json
+import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -7,13 +9,14 @@ import numpy as np
 
 from common.errors import UserError
 from common.files.images import write_image
-from common.files.whole import write_json
+from common.files.whole import write_json, write_text
 from common.utils.overlay import draw_meshes
 from common.utils.transforms import Camera
 from data.evaluation.evaluator import EvalBatch, camera_of
 from data.evaluation.mesh_errors import EvalJoints
 from data.sample import Sample
 
+log = logging.getLogger(__name__)
 TITLES = {'mpjpe': 'MPJPE', 'pa_mpjpe': 'PA-MPJPE', 'mpvpe': 'MPVPE', 'pa_mpvpe': 'PA-MPVPE', 'f_5': 'F@5mm',
           'f_15': 'F@15mm', 'auc': 'AUC'}
 RATIOS = ('f_5', 'f_15', 'auc')  # from 0 to 1; all else is in millimetres
@@ -126,6 +129,47 @@ def save_result(output_dir: str | Path, name: str, content: object) -> Path:
         raise UserError(f'{path} is not written: it would hold numbers that are not finite; check the cameras and '
                         'root depths of the test') from error
     return path
+
+
+def save_test(output_dir: Path, name: str, summary: Mapping[str, Any]) -> None:
+    """Save the summary of a test beside those of other epochs; log where it is, and the table of them all.
+
+    Writes output/result/<name>_<epoch>.json, and <name>.txt, the table.
+
+    Args:
+        output_dir: Of the run. name: Of the data set.
+        summary: As from `summarise`, with `snapshot`, `epoch` and `stage`.
+    Raises:
+        UserError: A number in it is not finite.
+    """
+    path = save_result(output_dir, f'{name}_{summary["epoch"]}', summary)
+    log.info('%s (%s stage) on %s: %s', summary['snapshot'], summary['stage'], name, path)
+    table = epochs_table(path.parent, name)
+    write_text(path.with_name(f'{name}.txt'), table)
+    if table.count('\n') > 2:
+        log.info('%s', table)
+
+
+def epochs_table(folder: Path, name: str) -> str:
+    """A row of mean errors for each epoch that was tested on a data set, as text.
+
+    Args:
+        folder: Of <name>_<epoch>.json. name: Of the data set.
+    """
+    found: dict[int, dict[str, Any]] = {}
+    for path in folder.glob(f'{name}_*.json'):
+        number = path.stem.removeprefix(f'{name}_')
+        if number.lstrip('-').isdigit():
+            found[int(number)] = json.loads(path.read_text())
+    lines = [f'epochs tested on {name} (mm)']
+    for epoch in sorted(found):
+        words = [f'{epoch:5d} {found[epoch]["stage"]:>5}']
+        for mesh in ('lixel', 'param'):
+            values = _metric_texts(found[epoch]['metrics'], mesh)
+            if values:
+                words.append(f'{mesh} mesh: ' + '  '.join(values))
+        lines.append('  '.join(words))
+    return '\n'.join(lines) + '\n'
 
 
 def draw_batch(folder: Path, name: str, batch: EvalBatch, load_image: Callable[[Sample], np.ndarray],

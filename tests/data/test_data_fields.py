@@ -107,7 +107,7 @@ def replaced(path: Path, content: dict | list) -> Iterator[None]:
     path.write_text(before)
 
 
-@pytest.mark.parametrize(('name', 'split', 'settings', 'file', 'used'), USED, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(('name', 'split', 'settings', 'file', 'used'), USED, ids=[str(case[:4]) for case in USED])
 def test_a_field_is_asked_for_only_if_it_is_used(name, split, settings, file, used, tiny_datasets, stand_in_bodies,
                                                  tmp_path):
     copy_set(tiny_datasets, tmp_path, *{name, 'Human36M'})

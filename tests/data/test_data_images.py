@@ -1,12 +1,16 @@
 """Images that are not what the annotations say, or not all there."""
 import logging
+import struct
 
 import cv2
 import numpy as np
 import pytest
+import torch
 
 from common.errors import UserError
 from common.files.images import read_image
+from common.files.tiff import without_orientation
+from common.utils.preprocessing import float_image
 from tests.data_tools import copy_set
 
 HEIGHT = 240
@@ -43,6 +47,43 @@ def test_an_image_stored_turned_is_turned_where_only_that_fits(tmp_path):
     square = person_image()[:, :HEIGHT]
     path.write_bytes(stored_turned(square))
     np.testing.assert_array_equal(read_image(path, square.shape[:2]), read_image(path))
+
+
+def tiff(image, orientation, order):
+    """Uncompressed TIFF bytes (RGB) with an orientation; order: '<' or '>', of its bytes."""
+    height, width, _ = image.shape
+    bits = 10 + 12 * 9 + 4  # where they are: after the header and the directory
+    short, long = 3, 4
+    entries = [(256, short, 1, width), (257, short, 1, height), (258, short, 3, bits), (259, short, 1, 1),
+               (262, short, 1, 2), (273, long, 1, bits + 6), (274, short, 1, orientation), (277, short, 1, 3),
+               (279, long, 1, image.size)]
+    data = struct.pack(f'{order}2sHIH', b'II' if order == '<' else b'MM', 42, 8, len(entries))
+    for tag, kind, count, value in entries:
+        data += struct.pack(f'{order}HHI', tag, kind, count)
+        data += struct.pack(f'{order}HH', value, 0) if kind == short and count == 1 else struct.pack(f'{order}I', value)
+    return data + struct.pack(f'{order}IHHH', 0, 8, 8, 8) + image.tobytes()
+
+
+@pytest.mark.parametrize('order', '<>')
+@pytest.mark.parametrize('orientation', range(1, 9))
+def test_a_tiff_is_read_as_it_is_stored(orientation, order, tmp_path):
+    """OpenCV turns it whatever it is asked for; where only the turned size fits, it is turned here too."""
+    image = np.ascontiguousarray(person_image()[..., ::-1])
+    image[0, 0] = (255, 0, 0)
+    path = tmp_path / 'a.tif'
+    path.write_bytes(tiff(image, orientation, order))
+    np.testing.assert_array_equal(read_image(path), image)
+    np.testing.assert_array_equal(read_image(path, (HEIGHT, WIDTH)), image)
+    if orientation >= 5:
+        turned = read_image(path, (WIDTH, HEIGHT))
+        corner = {5: (0, 0), 6: (0, -1), 7: (-1, -1), 8: (-1, 0)}[orientation]
+        assert turned.shape == (WIDTH, HEIGHT, 3) and tuple(turned[corner]) == (255, 0, 0)
+
+
+def test_a_damaged_tiff_is_left_as_it_is():
+    whole = tiff(np.zeros((4, 4, 3), np.uint8), 6, '<')
+    for data in (whole[:7], whole[:9], whole[:30], b'', whole[:4] + b'\xff' * 4 + whole[8:]):
+        assert without_orientation(data) == data
 
 
 @pytest.mark.parametrize('data', [jpeg(person_image()[::2, ::2]), jpeg(np.ascontiguousarray(np.rot90(person_image())))])
@@ -112,3 +153,24 @@ def test_a_missing_image_is_told_once_and_by_us(tmp_path, capfd):
     with pytest.raises(FileNotFoundError, match=r'absent\.jpg'):
         read_image(tmp_path / 'absent.jpg')
     assert capfd.readouterr() == ('', '')
+
+
+@pytest.mark.parametrize('name, split', SETS)
+def test_what_is_sent_to_the_device_is_the_sample_in_bytes(name, split, open_set):
+    """The same bits, in a third of the bytes."""
+    data = open_set(name, split)
+    data.set_epoch(3)
+    compact = data.compact(0)
+    item = data[0]
+    inputs = {key: torch.from_numpy(value) for key, value in compact[0].items()}
+    np.testing.assert_array_equal(float_image(inputs).numpy(), item[0]['img'])
+    assert inputs['img'].dtype == torch.uint8
+    for sent, known in zip(compact[1:], item[1:], strict=True):
+        assert sent.keys() == known.keys()
+        for key, value in sent.items():
+            np.testing.assert_array_equal(value, known[key])
+
+    def size(parts):
+        return sum(value.nbytes for part in parts for value in part.values())
+
+    assert size(compact) < 0.4 * size(item)

@@ -1,14 +1,16 @@
 """Cameras, fits and poses of impossible values, in every split."""
 import json
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from common.errors import UserError
 from common.utils.transforms import Camera
-from data.checks.limits import camera_fault, fit_fault
+from data.checks.limits import box_fault, camera_fault, fit_fault
 from data.sample import Fit
+from tests.data_tools import rotation
 
 NAN = float('nan')
 INF = float('inf')
@@ -40,6 +42,70 @@ def test_fits(field, index, value):
     assert fit_fault(fit, 2.) is None
     getattr(fit, field)[index] = value
     assert fit_fault(fit, 2.).startswith('fit ')
+
+
+TURNED = rotation([.3, -.2, 2])
+IN_WORLD = ((TURNED * NAN, [0, 0, 4], 'rotation R is not finite'),
+            (TURNED * INF, [0, 0, 4], 'rotation R is not finite'),
+            (TURNED * 1e30, [0, 0, 4], 'rotation R is not finite'), (TURNED * 1.5, [0, 0, 4], 'R is not a rotation'),
+            (np.zeros((3, 3)), [0, 0, 4], 'R is not a rotation'), (-TURNED, [0, 0, 4], 'R is not a rotation'),
+            (TURNED, [0, NAN, 4], 'translation t is not finite'),
+            (TURNED, [0, 0, -1e30], 'translation t is not finite'))
+
+
+@pytest.mark.parametrize(('R', 't', 'says'), IN_WORLD)
+def test_places_of_cameras_and_fits_in_the_world(R, t, says):
+    """Of a camera, and of a fit that carries its own."""
+    focal = np.float32([500, 500])
+    fit = Fit(np.zeros(72, np.float32), np.zeros(10, np.float32), np.float32([0, 0, 4]))
+    for rounded in (TURNED, TURNED.round(2)):
+        good = {'R': np.float32(rounded), 't': np.float32([0, 0, 4])}
+        assert camera_fault(Camera(focal, focal, **good), (240, 320)) is None
+        assert fit_fault(replace(fit, **good), 2.) is None
+    bad = {'R': np.float32(R), 't': np.float32(t)}
+    assert says in camera_fault(Camera(focal, focal, **bad), (240, 320)) and says in fit_fault(replace(fit, **bad), 2.)
+
+
+@pytest.mark.parametrize('split', ['train', 'validation', 'test'])
+@pytest.mark.parametrize(('R', 't', 'says'), IN_WORLD)
+@pytest.mark.filterwarnings('ignore:.*:RuntimeWarning')
+def test_a_camera_of_human36m_without_a_place_leaves_its_samples_out(split, R, t, says, open_set, changed):
+    def spoil(content):
+        content['4'] |= {'R': np.asarray(R).tolist(), 't': [1000 * value for value in t]}
+
+    subject = 1 if split == 'train' else 9
+    settings = ['h36m_train_every=64', 'h36m_test_every=64', 'h36m_train_cameras=[4]', 'use_gt_info=true']
+    before = len(open_set('Human36M', split, *settings))
+    data_dir = changed('Human36M', f'annotations/Human36M_subject{subject}_camera.json', spoil)
+    data = open_set('Human36M', split, *settings, data_dir=data_dir)
+    left_out = before - len(data)
+    assert left_out == 2 and data.check.skipped().startswith(f'2 x camera whose {says.split()[0]}')
+    assert says in data.check.skipped()
+
+
+@pytest.mark.parametrize(('bbox', 'says'), [
+    ([10, 10, 50, 60], None), ([-100, -80, 500, 500], None), ([10, 10, .5, .5], None),
+    ([NAN, 0, 5, 5], 'box off the image'), ([0, 0, INF, 5], 'box off the image'), ([400, 0, 5, 5], 'box off the image'),
+    ([0, 0, 1e30, 1e30], 'box of impossible size'), ([0, 0, 1e-30, 5], 'box of impossible size')])
+def test_boxes(bbox, says):
+    """RootNet's are taken as they are."""
+    assert box_fault(np.float32(bbox), (240, 320)) == says
+
+
+@pytest.mark.parametrize('depth', [NAN, -1000])
+def test_a_person_without_depth_hides_nobody(depth, open_set, changed):
+    """MuCo takes the nearest of the people in an image."""
+    before = [sample.ann_id for sample in open_set('MuCo', 'train').samples]
+
+    def spoil(content):
+        hidden = [person for person in content['annotations'] if person['id'] not in before]
+        for person in hidden:
+            person['keypoints_cam'][14][2] = depth
+        assert hidden
+        content['annotations'].sort(key=hidden.__contains__, reverse=True)  # they come first
+
+    data = open_set('MuCo', 'train', data_dir=changed('MuCo', 'data/MuCo-3DHP.json', spoil))
+    assert sorted(sample.ann_id for sample in data.samples) == sorted(before) and data.check.bad == 0
 
 
 def spoil_camera(name, split, key, value):
@@ -104,7 +170,7 @@ def test_the_report_says_what_was_skipped_and_holds_no_nan(open_set, changed, tm
     results['joint_error_lixel'][:, 3] = NAN
     summary = data.print_eval_result(results)
     assert '1 x fit not finite, sample skipped' in summary['skipped'] and 'skipped: 1 x fit' in caplog.text
-    written = json.loads((tmp_path / 'out/result/PW3D.json').read_text(), parse_constant=pytest.fail)
+    written = json.loads(json.dumps(summary), parse_constant=pytest.fail)
     assert written['metrics']['mpjpe_lixel'] is None
     joints = list(written['per_joint_mm']['lixel'].values())
     assert joints[3] is None and joints[4] == 5

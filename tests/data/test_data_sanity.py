@@ -8,10 +8,10 @@ import pytest
 from torch.utils.data import DataLoader
 
 from common.errors import UserError, run_main
+from common.files.listing import KnownFiles
 from common.human_model import get_human_model
 from common.utils.preprocessing import AugParams, crop_affine
-from data import mesh_dataset
-from data.checks import load_check
+from data.checks import load_check, replaced
 from data.codec import LixelCodec
 from data.joint_set import JointSet
 from data.sample import Sample
@@ -152,7 +152,7 @@ def test_up_to_five_percent_of_the_images_may_be_missing(missing, overrides, is_
 
 
 def test_a_bad_image_counts_once_however_often_it_is_met(open_set, tiny_datasets, tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(mesh_dataset, 'MAX_REPLACED', 1)
+    monkeypatch.setattr(replaced, 'MAX_REPLACED', 1)
     copy_set(tiny_datasets, tmp_path, 'MSCOCO')
     images = sorted((tmp_path / 'MSCOCO' / 'images' / 'train2017').iterdir())
     images[0].write_bytes(b'no image')
@@ -188,14 +188,14 @@ def test_a_folder_is_listed_once_for_all_its_images(tmp_path, monkeypatch):
             (tmp_path / str(i) / f'{j}.jpg').touch()
     listed = []
     list_folder = os.listdir
-    monkeypatch.setattr(load_check.os, 'listdir', lambda path: listed.append(path) or list_folder(path))
+    monkeypatch.setattr(os, 'listdir', lambda path: listed.append(path) or list_folder(path))
     looked_at = []
     exists = os.path.exists
-    monkeypatch.setattr(load_check.os.path, 'exists', lambda path: looked_at.append(path) or exists(path))
-    check = load_check.LoadCheck('Own', 'a file', None, 'skip')
-    assert all(check._exists(f'{tmp_path}/{i % 3}/{i // 3 % 4}.jpg') for i in range(60))
+    monkeypatch.setattr(os.path, 'exists', lambda path: looked_at.append(path) or exists(path))
+    files = KnownFiles()
+    assert all(files.exists(f'{tmp_path}/{i % 3}/{i // 3 % 4}.jpg') for i in range(60))
     assert sorted(listed) == [f'{tmp_path}/{i}' for i in range(3)] and not looked_at
-    assert not check._exists(f'{tmp_path}/0/50.jpg') and not check._exists(f'{tmp_path}/nowhere/1.jpg')
+    assert not files.exists(f'{tmp_path}/0/50.jpg') and not files.exists(f'{tmp_path}/nowhere/1.jpg')
 
 
 def own_sample(**parts):
@@ -230,6 +230,10 @@ def test_joints_that_are_not_annotated_may_be_anything(stand_in_bodies):
         assert all(np.isfinite(value).all() for value in targets.values()) and meta['is_3D'] == 1
         assert meta['orig_joint_valid'][rows, 0].tolist() == meta['orig_joint_trunc'][rows, 0].tolist() == [1, 0, 1]
         np.testing.assert_allclose(targets['orig_joint_cam'][rows[2]], [.2, .1, .1], atol=1e-6)
+    doubtful = own_sample()
+    doubtful.joint_valid[1] = np.nan
+    doubtful, check = checked(doubtful)
+    assert doubtful.joint_valid.ravel().tolist() == [1, 0, 1] and check.counts['joints not finite, masked'] == 1
     behind = own_sample()
     behind.joint_cam[2, 2] = -1
     assert checked(behind)[1].counts == {'joints behind the camera, masked': 1}

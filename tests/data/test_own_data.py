@@ -1,5 +1,7 @@
 """The data set of data/README.md: put into a folder, found, and trained, with parts of the annotation missing."""
+import json
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -10,10 +12,12 @@ import torch
 
 import data
 from common.base import Trainer
+from common.files.images import write_image
 from common.human_model import get_human_model
 from common.utils.preprocessing import AugParams
+from main import train
 from main.model import get_model
-from tests.tiny import tiny_config
+from tests.tiny import SETTINGS, tiny_config
 
 HERE = Path(__file__).parent
 NEEDS_FIT = ('joint_fit', 'mesh_fit', 'mesh_joint_fit', 'mesh_normal', 'mesh_edge')
@@ -41,6 +45,27 @@ def test_the_template_is_found_by_its_folder_and_trains(own):
     own.override(['lixel_epochs=1'])
     trainer = Trainer(own)
     assert len(trainer.dataset) == 4 and trainer.train()
+
+
+@pytest.mark.parametrize('line', [0, 1])
+def test_the_lines_that_need_no_smpl_and_the_example_record(own, line, tmp_path):
+    text = (HERE.parents[1] / 'data' / 'README.md').read_text()
+    example, = json.loads(re.search(r'```json\n(.*?)```', text, re.S).group(1))
+    joints = np.array(example['joint_cam'])
+    pixels = joints[:, :2] / joints[:, 2:] * example['focal'] + example['princpt']
+    np.testing.assert_allclose(pixels, example['joint_img'], atol=1)
+    write_image(tmp_path / 'Own' / 'images' / 'example.jpg', np.zeros((*example['size'], 3), np.uint8))
+    records = [example | {'image': 'example.jpg'} for _ in range(4)]
+    (tmp_path / 'Own' / 'train.json').write_text(json.dumps(records))
+    (tmp_path / 'Synthetic').mkdir()
+    (tmp_path / 'Synthetic' / 'Synthetic.py').touch()  # the preset's own set has to be there
+    lines = re.findall(r'^python main/train.py (.*body_model=open_body.*)$', text, re.M)
+    words = [word for word in shlex.split(lines[line]) if not word.startswith('output_dir=')]
+    assert len(lines) == 2 and words[:2] == ['--cfg', 'nano']
+    given = {word.split('=')[0] for word in words}
+    tiny = [word for word in SETTINGS if word.split('=')[0] not in given]
+    train.main([*words, *tiny, f'data_dir={tmp_path}', f'output_dir={tmp_path}/out', 'end_epoch=1'])
+    assert (tmp_path / 'out' / 'model_dump' / 'snapshot_0.pth.tar').exists()
 
 
 def test_missing_parts_have_no_loss_and_the_rest_trains(own):

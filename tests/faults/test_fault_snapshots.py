@@ -14,7 +14,7 @@ from main.config import Config
 from tests.demo_tools import write_snapshot
 from tests.faults.commands import refusal, says
 from tests.faults.spoil import SPOIL, WEIGHTS, spoiled
-from tool import export_weights
+from tool import export_onnx, export_weights
 
 
 @pytest.fixture(scope='module')
@@ -72,9 +72,47 @@ def test_damaged_record_of_a_snapshot(key, snapshot, tmp_path):
         checkpoint.read(tmp_path / 'a')
 
 
+SIZES = {
+    'resnet_type': 152, 'resnet_width': 2 ** 40, 'head_width': -4, 'joint_num': 10 ** 9, 'vertex_num': [1],
+    'output_hm_shape': [2 ** 40, 8, 8], 'input_img_shape': [2 ** 30, 2 ** 30], 'sigma': float('inf')}
+
+
+@pytest.mark.parametrize('program', ['train', 'test', 'demo', 'onnx'])
+@pytest.mark.parametrize('name', SIZES)
+def test_a_record_of_an_impossible_size(program, name, snapshot, tmp_path, capsys, monkeypatch):
+    """It is refused by the name of the file before a network is made."""
+    content = torch.load(snapshot, weights_only=True)
+    content['meta'][name] = SIZES[name]
+    path = tmp_path / 'a.pth.tar'
+    torch.save(content, path)
+    if program == 'onnx':
+        for package in ('onnx', 'onnxscript', 'onnxruntime'):
+            pytest.importorskip(package)
+    monkeypatch.setattr('main.model.Model.__init__', lambda *_, **__: pytest.fail('a network is made'))
+    main, words = {
+        'train': (train.main, ('--gpu', 'cpu', '--cfg', 'nano', '--snapshot', path, f'output_dir={tmp_path}')),
+        'test': (test.main, ('--gpu', 'cpu', '--cfg', 'nano', '--snapshot', path, f'output_dir={tmp_path}')),
+        'demo': (demo.main, ('--gpu', 'cpu', '--snapshot', path)),
+        'onnx': (export_onnx.main, ('--snapshot', path, '--output', tmp_path / 'a.onnx'))}[program]
+    says(refusal(capsys, main, *words), f'^{path}')
+
+
+def test_a_small_file_that_claims_a_large_network(snapshot, tmp_path):
+    """Its record and its smallest tensors agree."""
+    content = torch.load(snapshot, weights_only=True)
+    content['meta']['resnet_width'] = 512
+    content['network']['module.pose_backbone.conv1.weight'] = torch.zeros(512, 3, 7, 7)
+    with pytest.raises(UserError, match='its record says resnet_width 512, its tensors '):
+        snapshot_meta.describe(content, 'x')
+    content['network']['module.pose_backbone.layer4.0.conv2.weight'] = torch.zeros(4096, 0, 3, 3)
+    with pytest.raises(UserError, match='x is not a snapshot of this network: its tensors have other shapes'):
+        snapshot_meta.describe(content, 'x')
+
+
 @pytest.mark.parametrize(('change', 'told'), [
     ({'epoch': 'x'}, "'epoch' is not a valid epoch"), ({'epoch': float('nan')}, "'epoch' is not a valid epoch"),
-    ({'epoch': 10 ** 30}, "'epoch' is not a valid epoch"), ({'epoch': torch.zeros(3)}, "'epoch' is not a valid epoch"),
+    ({'epoch': 10 ** 30}, "'epoch' is not a valid epoch"), ({'epoch': 10 ** 400}, "'epoch' is not a valid epoch"),
+    ({'epoch': torch.zeros(3)}, "'epoch' is not a valid epoch"),
     ({'network': {'module.a': 1}}, 'the entry module.a, which is not a tensor'),
     ({'network': {5: torch.zeros(1)}}, 'the entry 5, which is not a tensor'), ({'network': [1]}, "it has no 'network'"),
     ({'network': {'a': torch.zeros(1).to_sparse()}}, 'of a kind that no network is made of'),

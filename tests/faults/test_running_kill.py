@@ -10,6 +10,7 @@ import torch
 from common.errors import UserError
 from common.files import whole
 from common.snapshot import checkpoint
+from data.Synthetic import store
 from data.Synthetic.store import ImageStore, open_store
 from tests.faults.running_child import read_losses, start, train
 from tests.faults.running_sigkill import campaign
@@ -89,16 +90,31 @@ def make_store_and_die(folder, key, at):
             os.kill(os.getpid(), signal.SIGKILL)
         return draw(i)
 
+    store.CHUNK = 2
     open_store(folder, key, draw_until)
 
 
-def test_a_image_cache_that_was_not_finished_leaves_nothing_behind(tmp_path):
-    key = {'count': 4}
-    assert start(make_store_and_die, tmp_path, key, 2).end() == -signal.SIGKILL
-    assert [path.is_dir() for path in tmp_path.iterdir()].count(True) == 1
-    store = open_store(tmp_path, key, draw)
-    assert [int(store[i][0].mean()) for i in range(4)] == [0, 1, 2, 3]
-    assert [path for path in tmp_path.iterdir() if path.is_dir()] == [store.folder]
+@pytest.mark.parametrize(('at', 'tail'), [(1, b''), (5, b''), (5, b'half a row')])
+def test_a_image_cache_that_was_not_finished_is_taken_up_where_it_stopped(tmp_path, at, tail):
+    key = {'count': 7}
+    drawn = []
+
+    def counting_draw(i):
+        drawn.append(i)
+        return draw(i)
+
+    assert start(make_store_and_die, tmp_path, key, at).end() == -signal.SIGKILL
+    folder, = (path for path in tmp_path.iterdir() if path.is_dir())
+    for name in ('images.bin', 'rows.bin'):
+        with open(folder / name, 'ab') as file:
+            file.write(tail)
+    taken_up = open_store(tmp_path, key, counting_draw)
+    assert drawn == [0, *range(at // 2 * 2, 7)]  # the first one tells how long it takes
+    assert [int(taken_up[i][0].mean()) for i in range(7)] == list(range(7))
+    assert [path for path in tmp_path.iterdir() if path.is_dir()] == [taken_up.folder]
+    whole = open_store(tmp_path / 'whole', key, draw)
+    assert {path.name: path.read_bytes() for path in whole.folder.iterdir()} == {
+        path.name: path.read_bytes() for path in taken_up.folder.iterdir()}
 
 
 def test_a_killed_process_that_draws_images_is_told(tmp_path):
@@ -109,18 +125,17 @@ def test_a_killed_process_that_draws_images_is_told(tmp_path):
 
     with pytest.raises(UserError, match='a process that draws images was killed, .*: lower num_thread, and start'):
         open_store(tmp_path, {'count': 4}, draw_until, processes=1)
-    assert not [path for path in tmp_path.iterdir() if path.is_dir()]
 
 
 @pytest.mark.parametrize('fault', ['cut short', 'emptied', 'garbage', 'deleted'])
 def test_a_image_cache_that_changes_in_use(tmp_path, fault):
-    store = open_store(tmp_path, {'count': 4}, draw)
-    assert isinstance(store, ImageStore)
-    path = store.folder / 'images.bin'
+    opened = open_store(tmp_path, {'count': 4}, draw)
+    assert isinstance(opened, ImageStore)
+    path = opened.folder / 'images.bin'
     size = path.stat().st_size
     if fault == 'deleted':
         path.unlink()
-        assert [int(store[i][0].mean()) for i in range(4)] == [0, 1, 2, 3]
+        assert [int(opened[i][0].mean()) for i in range(4)] == [0, 1, 2, 3]
         return
     with open(path, 'r+b') as file:
         if fault == 'garbage':
@@ -128,4 +143,4 @@ def test_a_image_cache_that_changes_in_use(tmp_path, fault):
         else:
             file.truncate(size // 2 if fault == 'cut short' else 0)
     with pytest.raises(ValueError, match='image 3 of .* is damaged: delete the folder, it is made again'):
-        store[3]
+        opened[3]

@@ -1,6 +1,7 @@
 """Loader processes that are killed, and data that vanishes or changes while a training reads it."""
 import multiprocessing
 import os
+import resource
 import signal
 
 import pytest
@@ -35,6 +36,27 @@ def test_a_killed_loader_process_is_one_line():
             got.append(batch.tolist())
     assert got == [[0, 1], [2, 3]][:len(got)]
     assert signal.getsignal(signal.SIGCHLD) == signal.SIG_DFL  # nothing is raised in the middle of a step
+
+
+def bus_error():
+    """What the system does to a process that writes where the shared memory is full."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no file of a gigabyte
+    os.kill(os.getpid(), signal.SIGBUS)
+
+
+def no_shared_memory():
+    """What PyTorch says where it finds out itself."""
+    raise RuntimeError('unable to allocate shared memory(shm) for file </torch_7>: No space left on device (28)')
+
+
+@pytest.mark.parametrize('fault', [bus_error, no_shared_memory])
+def test_too_little_shared_memory_names_the_option_of_docker(fault):
+    class Full(Deadly):
+        def __getitem__(self, i):
+            return fault()
+
+    with pytest.raises(UserError, match=r'^the loader processes ran out of shared memory .*--shm-size=16g'):
+        next(Reader(make_loader(Full(), shard(9, 2), workers=1, pin_memory=False)))
 
 
 @pytest.mark.parametrize('error', [ConnectionResetError(104, 'reset'), FileNotFoundError(2, 'no socket'), EOFError(),

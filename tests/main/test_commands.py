@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from common import base
-from main import train
+from main import hints, train
 from main.config import Config
 from main.model import Model
 from tests.common.train.train_with_fixed_batchnorm import keep_eval
@@ -83,7 +83,7 @@ def test_the_main_job_from_three_folders_with_an_interruption(tmp_path):
     parts = tmp_path / 'parts'
     tiny = settings_file(parts)
     code, text = stop_at(program('train.py', '--cfg', tiny), 'itr 3/10', signal.SIGTERM)
-    assert code == 0, text
+    assert code == 128 + signal.SIGTERM, text
     resume = text.splitlines()[-1].split('Resume with: ')[1].split()
     assert resume[0] == 'python' and resume[-1] == '--continue'
     run([sys.executable, *resume[1:]], cwd=ROOT / 'main')
@@ -91,7 +91,7 @@ def test_the_main_job_from_three_folders_with_an_interruption(tmp_path):
     run(program('train.py', '--cfg', tiny, '--stage', 'param', '--continue', 'end_epoch=3'), cwd=tmp_path)
     text = run(program('test.py', '--cfg', tiny, '--test_epoch', '2'), cwd=tmp_path)
     assert 'lixel mesh (mm): MPJPE' in text and 'param mesh (mm): MPJPE' in text and 'nan' not in text.lower()
-    metrics = json.loads((parts / 'result' / 'Synthetic.json').read_text())['metrics']
+    metrics = json.loads((parts / 'result' / 'Synthetic_2.json').read_text())['metrics']
     assert {'mpjpe_lixel', 'pa_mpjpe_lixel', 'mpjpe_param', 'pa_mpjpe_param'} <= set(metrics)
 
 
@@ -114,7 +114,7 @@ def test_two_processes_train_and_test_like_one(tmp_path, monkeypatch):
     config.load(str(one / 'tiny.yaml'))
     alone = base.Tester(config, two / 'model_dump' / 'snapshot_1.pth.tar').test()
     run([*TORCHRUN, *program('test.py', '--cfg', tiny, '--test_epoch', '1')[1:]])
-    together = json.loads((two / 'result' / 'Synthetic.json').read_text())
+    together = json.loads((two / 'result' / 'Synthetic_1.json').read_text())
     assert together['samples'] == 5
     assert together['metrics'] == pytest.approx(alone, rel=1e-5)  # batches of other sizes round differently
 
@@ -126,7 +126,7 @@ def test_torchrun_is_interrupted_twice(tmp_path):
     words = program('train.py', '--cfg', settings_file(parts, **more))[1:]
     for kind, marker in ((signal.SIGTERM, 'itr 2/20'), (signal.SIGINT, 'itr 10/20')):
         code, text = stop_at([*TORCHRUN, *words], marker, kind)
-        assert code == 1 and f'got signal: {kind.value}' in text, text  # torchrun's own: the processes ended with 0
+        assert code == 1 and f'got signal: {kind.value}' in text, text  # torchrun's own
         stopped = 'stopped; the last step is saved. Resume with: '
         hint, = (line.removeprefix(stopped) for line in text.splitlines() if line.startswith(stopped))
         start, words = hint.split()[:3], hint.split()[3:]
@@ -142,12 +142,22 @@ def test_how_to_go_on_on_several_machines(monkeypatch):
     words = ['main/train.py', '--gpu', '0-3', '--snapshot', 'a b.pth.tar', 'lr=1e-3']
     monkeypatch.setenv('LOCAL_WORLD_SIZE', '4')
     monkeypatch.setenv('GROUP_WORLD_SIZE', '1')
-    assert train.resume_hint(words, 'a b.pth.tar') == ('Resume with: torchrun --nproc_per_node 4 main/train.py '
+    assert hints.resume_hint(words, 'a b.pth.tar') == ('Resume with: torchrun --nproc_per_node 4 main/train.py '
                                                        '--gpu 0-3 lr=1e-3 --continue')
     monkeypatch.setenv('GROUP_WORLD_SIZE', '2')
-    assert train.resume_hint(words, 'a b.pth.tar') == (
+    assert hints.resume_hint(words, 'a b.pth.tar') == (
         'Resume, on every machine with the options that torchrun had there: torchrun ... main/train.py --gpu 0-3 '
         'lr=1e-3 --continue')
+
+
+def test_what_comes_after_a_stage():
+    words = ['main/train.py', '--gpu', 'cpu', '--stage', 'lixel', '--continue', 'lr=1e-3', 'end_epoch=2']
+    assert hints.next_hint(words, None, 'lixel', 1).splitlines() == [
+        'The lixel stage is finished. Test it with: python main/test.py --test_epoch 1 --gpu cpu lr=1e-3 end_epoch=2',
+        'Train the parameters with: python main/train.py --stage param --continue --gpu cpu lr=1e-3']
+    words = ['main/train.py', '--stage=param', '--snapshot', 'a.pth.tar']
+    assert hints.next_hint(words, 'a.pth.tar', 'param', 17) == (
+        'The param stage is finished. Test it with: python main/test.py --test_epoch 17')
 
 
 def test_nothing_of_ours_warns(tmp_path):

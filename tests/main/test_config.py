@@ -99,6 +99,25 @@ def test_presets_and_files(tmp_path):
         config.load('big')
 
 
+@pytest.mark.parametrize(('text', 'place'), [
+    ('lr: 1\nsigma: [1\n', ' near line 3'), ('lr: 1\n sigma: 2\n', ' near line 2'), ('lr: "1', ''), ('lr: 1: 2', '')])
+def test_what_is_not_yaml_is_told_in_plain_words(tmp_path, text, place):
+    """Not in those of the parser, which are about its own state."""
+    path = tmp_path / 'own.yaml'
+    path.write_text(text)
+    says = rf'own.yaml is not a YAML file of settings \(not written as YAML{place}: see to its brackets, quotes, colons'
+    with pytest.raises(UserError, match=says) as error:
+        Config().load(str(path))
+    for words in (error.value, refused_words('input_img_shape=[128,')):
+        assert 'unicode' not in str(words) and 'parsing' not in str(words) and 'line 1' not in str(words)
+
+
+def refused_words(*words):
+    with pytest.raises(UserError, match='not written as YAML: see to its brackets') as error:
+        Config().override(list(words))
+    return error.value
+
+
 TEXTS = ('2024_05_01', 'runs/exp #3', '1e3', 'no', 'null', '0x10', '000123', '12:30:45', 'x: y', "it's", '"a"', '[a]',
          '2024-05-01', '.5', 'a, b', ' - a', '1.0')
 

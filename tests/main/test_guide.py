@@ -20,8 +20,9 @@ from common.train.monitor import train_line
 from main.cli import make_parser
 from main.config import Config
 from tests.tiny import SETTINGS
-from tool import benchmark, plot_log
+from tool import benchmark, check_gpus, plot_log
 from tool.bench import memory, network, scaling, timing
+from tool.gpus.speed import Speeds
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE, CHINESE = (ROOT / 'docs' / name for name in ('multi_gpu.md', 'multi_gpu.zh.md'))
@@ -110,6 +111,9 @@ def run_program(words, folder, monkeypatch):
         plot_log.main(named or [str(folder)])
         assert (folder / ('runs.png' if options else 'log/losses.png')).stat().st_size > 10000
         return None
+    if program == 'tool/check_gpus.py':  # with tests of its own
+        monkeypatch.setattr(check_gpus, 'run_checks', lambda *args: ([], Speeds()))
+        return check_gpus.main([*options, '--gpu', 'cpu'])
     assert program == 'tool/benchmark.py'
     monkeypatch.setattr(network, 'SIDE', 32)
     monkeypatch.setattr(timing, 'MIN_SECONDS', 1e-6)
@@ -128,7 +132,8 @@ def run_main_program(program, options, folder):
         return
     if program == 'main/test.py':
         main.test.main(options)
-        assert json.loads((folder / 'result' / 'Synthetic.json').read_text())['samples'] == 4
+        result, = (folder / 'result').glob('Synthetic_*.json')
+        assert json.loads(result.read_text())['samples'] == 4
         return
     main.train.main(options)
     used = json.loads((folder / 'log' / 'config.json').read_text())

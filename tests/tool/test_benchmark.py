@@ -1,4 +1,5 @@
 """The benchmark: what it times, against what, and that its imitations of data have the shapes of real data."""
+import importlib
 import json
 import re
 import subprocess
@@ -10,10 +11,12 @@ import torch
 
 from common.errors import UserError
 from common.human_model import get_human_model
-from main.config import ROOT
+from data import build_dataset
+from data.MuCo.MuCo import MuCo
+from main.config import ROOT, Config
 from tests.tiny import SETTINGS, tiny_config
 from tool import benchmark
-from tool.bench import evaluation, imitation, memory, network, scaling, timing
+from tool.bench import evaluation, full_size, imitation, memory, network, opening, scaling, timing
 
 CPU = torch.device('cpu')
 WORDS = ['--gpu', 'cpu', *SETTINGS, 'synthetic_train_size=8', 'synthetic_img_size=64']
@@ -165,7 +168,7 @@ def test_the_table_and_its_json(tmp_path, capsys, monkeypatch):
     assert 'body model: open_body, of the same size as smpl' in text
     assert content['body_model'] == 'open_body' and content['threads'] == torch.get_num_threads()
     names = [row['what'].split(',')[0] for row in content['rows']]
-    assert names == ['inference', 'training step', *['loader'] * 4, *['evaluation'] * 3]
+    assert names == ['inference', 'training step', *['loader'] * 5, *['evaluation'] * 3]
     for row in content['rows']:
         assert row['value'] > 0 and row['yardstick_value'] > 0 and f'{row["ratio"]:.3g} {row["meaning"]}' in text
         if row['meaning'] == 'x its time':
@@ -183,3 +186,37 @@ def test_mistakes_are_named():
 def test_counts_below_one_are_refused(words):
     with pytest.raises(UserError, match='--repeats and --batch must be 1 or more'):
         benchmark.main([*WORDS, *words])
+
+
+def test_opening(tmp_path, monkeypatch, capsys):
+    """Files of a hundredth of a percent, each way of opening them in this process."""
+    monkeypatch.setattr(opening, 'in_new_process', lambda function, *args: function(*args))
+    monkeypatch.setattr(MuCo, 'fit_models', MuCo.fit_models)
+    json_file = tmp_path / 'rows.json'
+    benchmark.main(['--gpu', 'cpu', '--parts', 'opening', '--files', str(tmp_path), '--share', '0.0001',
+                    '--repeats', '1', '--json', str(json_file)])
+    rows = json.loads(json_file.read_text())['rows']
+    assert [row['what'] for row in rows] == ['opening 20 samples, cold', 'opening, warm', 'peak memory, cold',
+                                             'peak memory, warm', 'private memory, one more process']
+    assert all(row['yardstick'] == 'plain reader' and row['unit'] in ('s', 'GB', 'MB') for row in rows)
+    assert (tmp_path / 'cache' / 'MuCo_train.index').is_file()
+    cfg = Config()
+    cfg.override([f'data_dir={tmp_path}', 'body_model=open_body', 'use_index=false'])
+    plain = opening.read_plainly(tmp_path)
+    for ours, theirs in zip(opening.open_muco(cfg).samples, plain, strict=True):
+        assert ours.img_path.endswith(theirs['img_path']) and ours.fit is not None
+        np.testing.assert_allclose(ours.joint_cam, theirs['joint_cam'] / 1000, rtol=1e-6)
+
+
+@pytest.mark.parametrize(('name', 'count'), [('MuCo', 20), ('Human36M', 5 * 30 * 4), ('MSCOCO', 15)])
+def test_full_size_files_are_good_data_sets(tmp_path, monkeypatch, name, count):
+    full_size.write_sets(tmp_path, [name], .0001)
+    cfg = Config()
+    cfg.override([f'data_dir={tmp_path}', 'body_model=open_body', 'use_index=false'])
+    loader = getattr(importlib.import_module(f'data.{name}.{name}'), name)
+    monkeypatch.setattr(loader, 'fit_models', (*loader.fit_models, 'open_body'))
+    dataset = build_dataset(name, 'train', cfg)
+    assert len(dataset) == count and not dataset.check.counts and dataset.check.fits == count
+    assert dataset[0][2]['is_valid_fit'] == 1 and not dataset.check.rejected
+    with pytest.raises(UserError, match='no full-size files of "PW3D"'):
+        full_size.write_sets(tmp_path, ['PW3D'], 1)

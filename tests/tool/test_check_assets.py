@@ -27,7 +27,7 @@ def check(tmp_path, stand_in_bodies, capsys):
     """check(data_dir, arguments...) -> (exit code, what was printed)"""
     def run(data_dir, *arguments):
         code = check_assets.main([*arguments, f'data_dir={data_dir}', f'human_model_dir={stand_in_bodies}',
-                                  f'output_dir={tmp_path}'])
+                                  f'output_dir={tmp_path}', f'cache_dir={tmp_path}/cache'])
         return code, capsys.readouterr().out
     return run
 
@@ -94,7 +94,11 @@ def test_damaged_files(check, data_dir):
     np.save(data_dir / 'MSCOCO/J_regressor_coco_hip_smpl.npy', np.zeros((19, 6890)))
     code, printed = check(data_dir, 'MSCOCO')
     assert code == 1 and '=> MSCOCO: ready: test; NOT ready: train' in printed
-    assert 'get it again' in printed and 'its shape is (19, 6890), expected (17, 6890)' in printed
+    assert 'download it again' in printed and 'has the shape (19, 6890), expected (17, 6890)' in printed
+    path.write_text('[' * 100_000)
+    (data_dir / 'MSCOCO/J_regressor_coco_hip_smpl.npy').write_bytes(b'\x93NUMPY\x01\x00\x04\x00{([\n')
+    code, printed = check(data_dir, 'MSCOCO', 'PW3D')
+    assert code == 1 and printed.count('BROKEN') >= 2 and 'PW3D       ready' in printed
 
 
 def test_absent_and_unreadable_images(check, data_dir):

@@ -11,25 +11,11 @@ from scipy.spatial.transform import Rotation
 from common.errors import UserError
 from common.files.images import write_image
 from common.human_model import get_human_model
-from tests.raw_releases import (
-    load_converted,
-    load_json,
-    pixel_box,
-    run_fit,
-    run_model,
-    write_body_models,
-    write_hidden_twins,
-    write_python2_pickle,
-)
+from tests import raw_releases as release
 from tool.files import json_list
 from tool.files.write import write_json
 
 pw3d = importlib.import_module('tool.3DPW.convert')
-
-
-@pytest.fixture(scope='module')
-def model_dir(tmp_path_factory):
-    return write_body_models(tmp_path_factory.mktemp('models'))
 
 
 FRAMES, INVALID = 6, 2
@@ -62,10 +48,10 @@ def converted_3dpw(tmp_path_factory, model_dir):
     raw, data_dir = tmp_path_factory.mktemp('3DPW'), tmp_path_factory.mktemp('data')
     out = data_dir / 'PW3D/data'
     sequence = sequence_3dpw(np.random.default_rng(0))
-    write_python2_pickle(raw / 'sequenceFiles/validation/walk_00.pkl', sequence)
-    write_hidden_twins(raw)
+    release.write_python2_pickle(raw / 'sequenceFiles/validation/walk_00.pkl', sequence)
+    release.write_hidden_twins(raw)
     pw3d.main([str(raw), '--split', 'validation', '--out', str(out), '--human_model_dir', str(model_dir)])
-    return sequence, load_json(out / '3DPW_validation.json'), data_dir
+    return sequence, release.load_json(out / '3DPW_validation.json'), data_dir
 
 
 def test_3dpw_annotates_every_visible_person_of_valid_frames(converted_3dpw):
@@ -88,21 +74,21 @@ def test_3dpw_fits_stand_in_camera_space(converted_3dpw, model_dir):
         gender = ('male', 'female')[person]
         assert annotation['smpl_param']['gender'] == gender
         body = get_human_model('smpl', model_dir, gender)
-        world, world_joints = run_model(body, sequence['poses'][person][frame], sequence['betas'][person][:10],
+        world, world_joints = release.run_model(body, sequence['poses'][person][frame], sequence['betas'][person][:10],
                                         sequence['trans'][person][frame])
         camera = sequence['cam_poses'][frame]
-        vertices, joints = run_fit(body, annotation['smpl_param'])
+        vertices, joints = release.run_fit(body, annotation['smpl_param'])
         expected = world @ camera[:3, :3].T + camera[:3, 3]
         assert np.abs(vertices - expected).max() < 1e-4
         assert np.abs(joints - (world_joints @ camera[:3, :3].T + camera[:3, 3])).max() < 1e-4
         assert np.abs(annotation['joint_cam'] - body.joint_regressor.numpy() @ expected).max() < 1e-4
-        box = pixel_box(expected, [290, 295], [90, 120], 180, 240)
+        box = release.pixel_box(expected, [290, 295], [90, 120], 180, 240)
         assert np.allclose(annotation['bbox'], box, atol=.02)
 
 
 def test_3dpw_loader_reads_it(converted_3dpw, model_dir):
     _, content, data_dir = converted_3dpw
-    dataset = load_converted('PW3D', 'validation', data_dir, model_dir)
+    dataset = release.load_converted('PW3D', 'validation', data_dir, model_dir)
     assert len(dataset) == 8
     for i, annotation in enumerate(content['annotations']):
         _, targets, _ = dataset[i]
@@ -112,11 +98,11 @@ def test_3dpw_loader_reads_it(converted_3dpw, model_dir):
 
 
 def test_3dpw_takes_the_size_of_the_images_that_are_there(tmp_path, model_dir):
-    write_python2_pickle(tmp_path / 'sequenceFiles/test/a.pkl', sequence_3dpw(np.random.default_rng(1)))
+    release.write_python2_pickle(tmp_path / 'sequenceFiles/test/a.pkl', sequence_3dpw(np.random.default_rng(1)))
     (tmp_path / 'imageFiles/walk_00').mkdir(parents=True)
     cv2.imwrite(str(tmp_path / 'imageFiles/walk_00/image_00000.jpg'), np.zeros((250, 200, 3), np.uint8))
     pw3d.main([str(tmp_path), '--split', 'test', '--out', str(tmp_path), '--human_model_dir', str(model_dir)])
-    image = load_json(tmp_path / '3DPW_test.json')['images'][0]
+    image = release.load_json(tmp_path / '3DPW_test.json')['images'][0]
     assert (image['width'], image['height']) == (200, 250)
 
 
@@ -153,7 +139,7 @@ def test_files_are_written_whole_or_not_at_all(tmp_path):
     write_json(path, {'a': 1})
     with pytest.raises(ValueError):
         write_json(path, {'a': float('nan')})
-    assert load_json(path) == {'a': 1} and list(path.parent.iterdir()) == [path]
+    assert release.load_json(path) == {'a': 1} and list(path.parent.iterdir()) == [path]
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
@@ -178,7 +164,7 @@ def test_one_damaged_sequence_is_left_out_and_listed(tmp_path, model_dir, capsys
     folder = tmp_path / 'sequenceFiles' / 'test'
     folder.mkdir(parents=True)
     for name in ('a', 'b'):
-        write_python2_pickle(folder / f'{name}.pkl', sequence_3dpw(np.random.default_rng(1)))
+        release.write_python2_pickle(folder / f'{name}.pkl', sequence_3dpw(np.random.default_rng(1)))
     data = (folder / 'b.pkl').read_bytes()
     (folder / 'b.pkl').write_bytes(data[:len(data) // 2])
     words = [str(tmp_path), '--split', 'test', '--out', str(tmp_path / 'out'), '--human_model_dir', str(model_dir)]
@@ -187,4 +173,64 @@ def test_one_damaged_sequence_is_left_out_and_listed(tmp_path, model_dir, capsys
     pw3d.main([*words, '--max_damaged', '0.5'])
     printed = capsys.readouterr().out
     assert '1 of 2 sequences are left out:\n  ' in printed and 'b.pkl is broken' in printed
-    assert load_json(tmp_path / 'out/3DPW_test.json')['annotations']
+    assert release.load_json(tmp_path / 'out/3DPW_test.json')['annotations']
+
+
+def no_numbers(sequence, key, person, values):
+    sequence[key][person] = values
+
+
+SEQUENCE_FAULTS = {
+    'betas that are not finite': lambda sequence: no_numbers(sequence, 'betas', 1, np.full(10, np.nan)),
+    'huge betas': lambda sequence: no_numbers(sequence, 'betas', 0, np.full(300, 1e30)),
+    'too few betas': lambda sequence: no_numbers(sequence, 'betas', 1, np.zeros(4)),
+    'flat keypoints': lambda sequence: no_numbers(sequence, 'poses2d', 1, np.zeros((FRAMES, 54))),
+    'one person in the lists': lambda sequence: sequence['trans'].pop(),
+    'no focal length': lambda sequence: sequence.update(cam_intrinsics=np.diag([0., 0, 1])),
+    'intrinsics that are not finite': lambda sequence: sequence.update(cam_intrinsics=np.full((3, 3), np.nan)),
+    'a flat camera': lambda sequence: sequence.update(cam_poses=np.zeros((FRAMES, 12))),
+}
+
+
+@pytest.mark.parametrize('fault', SEQUENCE_FAULTS)
+def test_a_sequence_of_impossible_values_is_left_out(tmp_path, model_dir, capsys, fault):
+    folder = tmp_path / 'sequenceFiles' / 'test'
+    folder.mkdir(parents=True)
+    for name in ('a', 'b'):
+        sequence = sequence_3dpw(np.random.default_rng(1))
+        sequence['sequence'] = name
+        if name == 'a':
+            SEQUENCE_FAULTS[fault](sequence)
+        release.write_python2_pickle(folder / f'{name}.pkl', sequence)
+    pw3d.main([str(tmp_path), '--split', 'test', '--out', str(tmp_path / 'out'), '--human_model_dir', str(model_dir),
+               '--max_damaged', '0.5'])
+    assert '1 of 2 sequences are left out' in capsys.readouterr().out
+    images = release.load_json(tmp_path / 'out/3DPW_test.json')['images']
+    assert {image['sequence'] for image in images} == {'b'}
+
+
+def test_frames_of_impossible_values_are_left_out(tmp_path, model_dir):
+    sequence = sequence_3dpw(np.random.default_rng(1))
+    sequence['poses'][0][1] = 1e30
+    sequence['trans'][1][3, 2] = np.nan
+    sequence['cam_poses'][4, :3, :3] *= 2
+    release.write_python2_pickle(tmp_path / 'sequenceFiles/test/a.pkl', sequence)
+    pw3d.main([str(tmp_path), '--split', 'test', '--out', str(tmp_path), '--human_model_dir', str(model_dir)])
+    content = release.load_json(tmp_path / '3DPW_test.json')
+    frame_of = {image['id']: image['frame_idx'] for image in content['images']}
+    people = [(frame_of[person['image_id']], person['person_id']) for person in content['annotations']]
+    assert people == [(0, 0), (0, 1), (1, 1), (3, 0), (5, 0)]
+
+
+def test_a_damaged_first_image_of_a_sequence_is_passed_over(tmp_path, model_dir):
+    release.write_python2_pickle(tmp_path / 'sequenceFiles/test/a.pkl', sequence_3dpw(np.random.default_rng(1)))
+    folder = tmp_path / 'imageFiles/walk_00'
+    folder.mkdir(parents=True)
+    (folder / 'image_00000.jpg').write_bytes(b'')
+    words = [str(tmp_path), '--split', 'test', '--out', str(tmp_path), '--human_model_dir', str(model_dir)]
+    with pytest.raises(UserError, match='1 of 1 sequences cannot be .*none of the images there can be read'):
+        pw3d.main(words)
+    cv2.imwrite(str(folder / 'image_00001.jpg'), np.zeros((250, 200, 3), np.uint8))
+    pw3d.main(words)
+    image = release.load_json(tmp_path / '3DPW_test.json')['images'][0]
+    assert (image['width'], image['height']) == (200, 250)

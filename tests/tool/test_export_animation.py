@@ -68,9 +68,9 @@ def test_a_person_of_a_video(tmp_path: Path) -> None:
     assert glb.extras['gaps'] == [[5, 6]]
     assert glb.json['cameras'][0]['extras']['width'] == 64
     with np.load(saved) as data:
-        betas = torch.from_numpy(data['betas']).expand(10, -1)
-        vertices, _ = get_human_model('open_body')(torch.from_numpy(data['poses']), betas,
-                                                   torch.from_numpy(data['trans']).float())
+        betas = torch.from_numpy(data['betas'][:10]).expand(10, -1)
+        vertices, _ = get_human_model('open_body')(torch.from_numpy(data['pose']), betas,
+                                                   torch.from_numpy(data['trans_camera']).float())
         for frame, expected in zip(data['frames'], vertices.numpy(), strict=True):
             np.testing.assert_allclose(glb.vertices_at(frame / 25) * FROM_CAMERA, expected, atol=1e-4)
 

@@ -22,6 +22,17 @@ def test_every_program_starts_with_init_path(program, monkeypatch):
     assert started == [str(ROOT / 'main' / 'init_path.py')]
 
 
+@pytest.mark.parametrize('program', PROGRAMS)
+def test_help_imports_no_pytorch(program: str) -> None:
+    """Nor what imports it: the help is there at once. How long it takes: tests/tool/help_times.py."""
+    words = [sys.executable, '-X', 'importtime', str(ROOT / program), '--help']
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith('usage: ')
+    imported = {line.rpartition('|')[2].strip() for line in done.stderr.splitlines()}
+    assert 'argparse' in imported and not imported & {'torch', 'torchvision', 'smplx'}
+    assert done.stderr.count('\n') == sum(line.startswith('import time:') for line in done.stderr.splitlines())
+
+
 @pytest.mark.parametrize('program, folder', [('main/train.py', 'main'), ('tool/3DPW/convert.py', '/'),
                                              ('tool/plot_log.py', '')])
 def test_programs_run_from_any_folder_without_their_own_on_the_path(program, folder):

@@ -13,7 +13,6 @@ space; here the camera pose is merged into the root rotation and the translation
 The people, their boxes and their numbers are this program's choice (data/README.md, "Testing"): RootNet's published
 file belongs to the published lists and not to these.
 """
-import mmap
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,100 +24,54 @@ from tqdm import tqdm
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[2] / 'main' / 'init_path.py'))
 
+from common.arguments import Parser, show_help
 from common.errors import UserError, run_main
-from common.files.images import read_image
-from common.files.listing import visible_files
-from common.files.records import Record, to_array
-from common.files.safe_pickle import SafeUnpickler
-from common.human_model import HumanModel, get_human_model
-from common.utils.transforms import cam2pixel
-from tool.convert.damaged import Damaged, DamagedItem
-from tool.convert.fits import move_fits, run_body, tight_box
 from tool.convert.parser import add_max_damaged, make_parser
-from tool.files.write import numbers, write_json
 
 SPLITS = ('train', 'validation', 'test')
-GENDERS = {'m': 'male', 'f': 'female', 'n': 'neutral', 'male': 'male', 'female': 'female',
-           'neutral': 'neutral'}
-FIELDS = ('poses', 'trans', 'betas', 'genders', 'cam_poses', 'cam_intrinsics', 'campose_valid')
+
+
+def own_parser() -> Parser:
+    """The parser of the command line."""
+    raw = 'folder with sequenceFiles/ (and imageFiles/, for the image sizes)'
+    parser = make_parser(__doc__, 'PW3D', raw, SPLITS, 'the gendered SMPL files')
+    add_max_damaged(parser)
+    return parser
+
+
+if __name__ == '__main__':
+    show_help(own_parser)  # before PyTorch is imported, which takes seconds
+
+from common.files.listing import visible_files
+from common.human_model import HumanModel, get_human_model
+from common.utils.transforms import Camera, cam2pixel
+from data.checks.limits import camera_fault
+from data.records import LARGEST_SIDE
+from tool.convert.damaged import Damaged, DamagedItem
+from tool.convert.fits import move_fits, run_body, tight_box
+from tool.convert.images import first_image_size
+from tool.convert.sequence_3dpw import GENDERS, body_shape, read_sequence, visible_frames
+from tool.files.write import numbers, write_json
+
 BATCH = 64  # bodies at a time
 
 
-def plain(value: Any) -> Any:
-    """A value of a sequence file, or the values of a list, with its arrays as NumPy arrays."""
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, Record):
-        return to_array(value)
-    return value
-
-
-def read_sequence(path: Path) -> dict[str, Any]:
-    """Read and check one official sequence file; nothing in the pickle is executed.
-
-    Returns:
-        FIELDS, `sequence` (its name) and `poses2d` (None where the file has none). Lists have one entry per person.
-    Raises:
-        DamagedItem: The file is broken, or not a 3DPW sequence.
-    """
-    try:
-        with open(path, 'rb') as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            stored = SafeUnpickler(content).load()
-        sequence = {field: plain(stored[field]) for field in FIELDS}
-        sequence['poses2d'] = plain(stored.get('poses2d'))
-    except KeyError as error:
-        raise DamagedItem(f'{path} is not a 3DPW sequence: it lacks {error}') from error
-    except Exception as error:  # a damaged or forged file can fail in any way
-        raise DamagedItem(f'{path} is broken ({error}): unpack sequenceFiles.zip of 3DPW again') from error
-    sequence['sequence'] = str(stored.get('sequence', path.stem))
-    try:
-        _check_sequence(sequence, path)
-    except (TypeError, IndexError, AttributeError) as error:
-        raise DamagedItem(f'{path} is not laid out as a 3DPW sequence ({error})') from error
-    return sequence
-
-
-def _check_sequence(sequence: dict[str, Any], path: Path) -> None:
-    """DamagedItem: an array of a sequence has another shape than it should have."""
-    frames = len(sequence['cam_poses'])
-    shapes = {'poses': (frames, 72), 'trans': (frames, 3), 'campose_valid': (frames,)}
-    for person, gender in enumerate(sequence['genders']):
-        if gender not in GENDERS:
-            raise DamagedItem(f'{path}: person {person} has the gender "{gender}", known are m and f')
-        for field, shape in shapes.items():
-            found = np.shape(sequence[field][person])
-            if found != shape:
-                raise DamagedItem(f'{path}: {field} of person {person} has the shape {found}, not {shape}')
-
-
-def visible_frames(sequence: dict[str, Any], person: int) -> np.ndarray:
-    """Indices of the frames with a valid camera pose in which the person was seen (one 2-D keypoint or more).
-
-    Frames with values that are not finite are left out. Where all 2-D keypoints of a sequence are zero or absent, who
-    is visible is unknown, and all frames count.
-    """
-    valid = np.asarray(sequence['campose_valid'][person]).astype(bool)
-    for values in (sequence['cam_poses'], sequence['poses'][person], sequence['trans'][person]):
-        valid &= np.isfinite(values).reshape(len(valid), -1).all(1)
-    poses2d = sequence['poses2d']
-    if poses2d is not None and any(np.any(points) for points in poses2d):
-        points = np.asarray(poses2d[person])  # (frames, 3, 18): x, y, confidence
-        confidence = points[:, 2] if points.shape[1] == 3 else points[:, :, 2]
-        valid &= (confidence > 0).any(1)
-    return np.flatnonzero(valid)
-
-
 def image_size(sequence: dict[str, Any], image_dir: Path) -> tuple[int, int]:
-    """(width, height) of the frames: of the first image that is there, else twice the principal point (its centre)."""
-    path = next(iter(visible_files(image_dir / sequence['sequence'], 'image_*')), None)
-    if path:
-        try:
-            image = read_image(path)
-        except (OSError, ValueError) as error:
-            raise UserError(f'{path} cannot be read as an image: download imageFiles.zip again') from error
-        return image.shape[1], image.shape[0]
-    width, height = np.round(2 * np.asarray(sequence['cam_intrinsics'], np.float64)[:2, 2])
-    return int(width), int(height)
+    """(width, height) of the frames: of the first image that can be read, else twice the principal point (its centre).
+
+    DamagedItem: there are images, and none can be read; or the camera is impossible.
+    """
+    intrinsics = np.asarray(sequence['cam_intrinsics'], np.float64)
+    size = first_image_size(visible_files(image_dir / sequence['sequence'], 'image_*'))
+    if size is None:
+        sides = np.round(2 * intrinsics[:2, 2])
+        if not ((sides > 0) & (sides <= LARGEST_SIDE)).all():
+            raise DamagedItem(f'{sequence["sequence"]}: its camera has an impossible centre, {intrinsics[:2, 2]}')
+        size = int(sides[0]), int(sides[1])
+    fault = camera_fault(Camera(intrinsics[[0, 1], [0, 1]], intrinsics[:2, 2]), size[::-1])
+    if fault:
+        raise DamagedItem(f'{sequence["sequence"]}: {fault}')
+    return size
 
 
 def camera_fits(sequence: dict[str, Any], person: int, frames: np.ndarray,
@@ -129,7 +82,7 @@ def camera_fits(sequence: dict[str, Any], person: int, frames: np.ndarray,
         For each frame of `frames`: its index, pose (72,), shape (10,), trans (3,), vertices (V, 3) and joints (J, 3),
         metres.
     """
-    shape = np.asarray(sequence['betas'][person], np.float64).reshape(-1)[:10]  # some files hold 300
+    shape = body_shape(sequence, person)
     rest_joints = run_body(body, np.zeros((1, 72)), shape[None])[1].double().numpy()
     for start in range(0, len(frames), BATCH):
         index = frames[start:start + BATCH]
@@ -204,12 +157,12 @@ def convert_split(split: str, raw: Path, model_dir: Path, first_annotation: int,
     for path in tqdm(paths, desc=split, unit='sequence'):
         try:
             sequence = read_sequence(path)
+            size = image_size(sequence, raw / 'imageFiles')
         except DamagedItem as error:
             damaged.add(error)
             continue
         genders = {GENDERS[letter] for letter in sequence['genders']}
         bodies = {gender: get_human_model('smpl', model_dir, gender) for gender in genders}
-        size = image_size(sequence, raw / 'imageFiles')
         new_images, new_annotations = convert_sequence(sequence, bodies, size, len(images),
                                                        first_annotation + len(annotations))
         images += new_images
@@ -230,10 +183,7 @@ def sequence_files(raw: Path, split: str) -> list[Path]:
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line `argv` (default: the process's own)."""
-    raw = 'folder with sequenceFiles/ (and imageFiles/, for the image sizes)'
-    parser = make_parser(__doc__, 'PW3D', raw, SPLITS, 'the gendered SMPL files')
-    add_max_damaged(parser)
-    args = parser.parse_args(argv)
+    args = own_parser().parse_args(argv)
     for split in args.split:
         sequence_files(args.raw, split)  # fail before the work starts
     annotation_num = 0

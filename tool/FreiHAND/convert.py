@@ -17,8 +17,7 @@ The boxes and the numbers are this program's choice (data/README.md, "Testing"):
 published lists and not to these. As published, `cam_param` has no R and t: everything is in camera space.
 """
 import runpy
-from collections.abc import Iterator
-from itertools import islice, zip_longest
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -27,20 +26,39 @@ from tqdm import tqdm
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[2] / 'main' / 'init_path.py'))
 
+from common.arguments import Parser, show_help
 from common.errors import UserError, run_main
-from common.files.images import read_image
+from tool.convert.parser import add_max_damaged, make_parser
+
+
+def own_parser() -> Parser:
+    """The parser of the command line."""
+    raw = 'folder in which FreiHAND_pub_v2.zip was unpacked'
+    parser = make_parser(__doc__, 'FreiHAND', raw, ('train', 'eval'), 'MANO_RIGHT.pkl')
+    add_max_damaged(parser)
+    return parser
+
+
+if __name__ == '__main__':
+    show_help(own_parser)  # before PyTorch is imported, which takes seconds
+
 from common.files.listing import visible_files
 from common.human_model import HumanModel, get_human_model
-from common.utils.transforms import cam2pixel
+from common.utils.transforms import Camera, cam2pixel
+from data.checks.limits import camera_fault
+from tool.convert.damaged import Damaged, DamagedItem
 from tool.convert.fits import move_fits, move_points, rigid_motion, run_body, tight_box
-from tool.convert.parser import make_parser
+from tool.convert.images import first_image_size
 from tool.files.json_list import iter_json_list
 from tool.files.write import numbers, write_json
+from tool.FreiHAND.release import evaluation_hands, evaluation_points, released_hands
 
 IMAGE_SIZE = 224  # pixels; used if the images are not there to be measured
 COPIES = 4  # images of each training hand
 BATCH = 64  # hands at a time
-LARGEST_RESIDUAL = 5  # mm between MANO and the released hands
+LARGEST_RESIDUAL = 5  # mm between MANO and the released hands, on average
+LARGEST_OF_ONE = 20  # mm, of a single hand: more is damage
+OTHER_MODEL = 'check that MANO_RIGHT.pkl is the official file and that the training lists are of one release'
 
 
 def convert_mean_pose(pose: np.ndarray, mean: np.ndarray, add: bool) -> np.ndarray:
@@ -105,7 +123,7 @@ def convert_hands(hand: HumanModel, mano: np.ndarray, target: np.ndarray,
         fits[True] = fit_hands(hand, pose, shape, target)
     if relative is not True:
         fits[False] = fit_hands(hand, convert_mean_pose(pose, mean, add=False), shape, target)
-    kind = min(fits, key=lambda kind: fits[kind][3].mean())
+    kind = min(fits, key=lambda kind: np.median(fits[kind][3]))  # a few hands may be damaged
     pose, trans, surfaces, residual = fits[kind]
     params = [dict(pose=numbers(p), shape=numbers(s), trans=numbers(t))
               for p, s, t in zip(pose, shape, trans, strict=True)]
@@ -113,27 +131,21 @@ def convert_hands(hand: HumanModel, mano: np.ndarray, target: np.ndarray,
 
 
 def image_size(folder: Path) -> tuple[int, int]:
-    """(width, height) in pixels of the first image in a folder, or the official size if it has none."""
-    path = next(iter(visible_files(folder, '*.[jp][pn]g')), None)
-    if path is None:
-        return IMAGE_SIZE, IMAGE_SIZE
-    try:
-        image = read_image(path)
-    except (OSError, ValueError) as error:
-        raise UserError(f'{path} cannot be read as an image: unpack FreiHAND again') from error
-    return image.shape[1], image.shape[0]
+    """(width, height) in pixels of the images in a folder, or the official size if it has none."""
+    return first_image_size(visible_files(folder, '*.[jp][pn]g')) or (IMAGE_SIZE, IMAGE_SIZE)
 
 
-def coco_lists(folder: str, size: tuple[int, int], boxes: list[list[float]],
+def coco_lists(folder: str, size: tuple[int, int], boxes: dict[int, list[float]], total: int,
                copies: int) -> dict[str, list[dict]]:
-    """`images` and `annotations`: `copies` rounds over the hands, whose boxes (xywh, pixels) are given in order."""
+    """`images` and `annotations`: `copies` rounds over `total` hands, without those that have no box (xywh, pixels)."""
     images = []
     annotations = []
-    for i in range(copies * len(boxes)):
-        hand = i % len(boxes)
-        images.append(dict(
-            id=i, file_name=f'{folder}/rgb/{i:08d}.jpg', width=size[0], height=size[1], db_idx=hand))
-        annotations.append(dict(id=i, image_id=i, bbox=boxes[hand]))
+    for i in range(copies * total):
+        hand = i % total
+        if hand in boxes:
+            images.append(dict(
+                id=i, file_name=f'{folder}/rgb/{i:08d}.jpg', width=size[0], height=size[1], db_idx=hand))
+            annotations.append(dict(id=i, image_id=i, bbox=boxes[hand]))
     return dict(images=images, annotations=annotations)
 
 
@@ -143,90 +155,87 @@ def hand_box(points: np.ndarray, cam_param: dict, size: tuple[int, int]) -> list
     return numbers(tight_box(pixels, *size) or [0., 0., *size], 3)
 
 
-def released_hands(raw: Path) -> Iterator[list[np.ndarray]]:
-    """Yield camera matrix (3, 3), MANO values (61,), joints (21, 3) and, if released, surface (778, 3) of each hand."""
-    shapes = dict(K=(3, 3), mano=(61,), xyz=(21, 3), verts=(778, 3))
-    if not (raw / 'training_verts.json').exists():
-        shapes.pop('verts')
-    files = {raw / f'training_{name}.json': shape for name, shape in shapes.items()}
-    lists = [iter_json_list(path, 'a list of the FreiHAND training set') for path in files]
-    for number, hand in enumerate(zip_longest(*lists)):
-        arrays = []
-        for values, (path, shape) in zip(hand, files.items(), strict=True):
-            if values is None:
-                raise UserError(f'{path} ends after {number} hands, other lists go on')
-            try:
-                array = np.asarray(values, np.float64).reshape(shape)
-            except ValueError as error:
-                raise UserError(f'{path}: hand {number} does not have the shape {shape}') from error
-            if not np.isfinite(array).all():
-                raise UserError(f'{path}: hand {number} has a value that is not finite')
-            arrays.append(array)
-        yield arrays
+def convert_training(raw: Path, hand: HumanModel, max_damaged: float = 0., copies: int = COPIES) -> tuple[dict, dict]:
+    """The contents of freihand_train_coco.json and freihand_train_data.json. Damaged hands are left out.
 
-
-def convert_training(raw: Path, hand: HumanModel, copies: int = COPIES) -> tuple[dict, dict]:
-    """The contents of freihand_train_coco.json and freihand_train_data.json."""
+    UserError: more than the share `max_damaged` of them is damaged, or they are no hands of MANO.
+    """
     size = image_size(raw / 'training' / 'rgb')
     data = {}
-    boxes: list[list[float]] = []
+    boxes: dict[int, list[float]] = {}
     residuals: list[float] = []
     relative = None
     total = sum(1 for _ in iter_json_list(raw / 'training_K.json', 'the camera matrices of FreiHAND'))
-    hands = iter(tqdm(released_hands(raw), desc='training', unit='hand', total=total))
+    damaged = Damaged(total, 'hands', max_damaged)
+    hands = iter(tqdm(released_hands(raw, damaged), desc='training', unit='hand', total=total))
     while batch := list(islice(hands, BATCH)):
-        matrices, mano, joints, *released = (np.stack(x) for x in zip(*batch, strict=True))
+        matrices, mano, joints, *released = (np.stack(x) for x in zip(*(arrays for _, arrays in batch), strict=True))
         target = released[0] if released else joints
         params, surfaces, residual, relative = convert_hands(hand, mano, target, relative)
-        residuals += residual.tolist()
-        for k, param, xyz, surface in zip(matrices, params, joints, surfaces, strict=True):
+        rows = zip(batch, matrices, params, joints, surfaces, residual, strict=True)
+        for (number, _), k, param, xyz, surface, distance in rows:
             cam_param = camera(k)
-            data[str(len(boxes))] = dict(cam_param=cam_param, mano_param=param, joint_3d=numbers(xyz))
-            boxes.append(hand_box(surface, cam_param, size))
+            fault = hand_fault(k, size, distance)
+            if fault:
+                damaged.add(DamagedItem(f'{raw}, training hand {number}: {fault}'))
+                continue
+            residuals.append(distance)
+            data[str(number)] = dict(cam_param=cam_param, mano_param=param, joint_3d=numbers(xyz))
+            boxes[number] = hand_box(surface, cam_param, size)
     if not boxes:
         raise UserError(f'{raw}: the training lists are empty')
     distance = 1000 * np.mean(residuals)
     convention = 'are relative to the mean hand' if relative else 'include the mean hand, which was taken off'
     print(f'training: finger values {convention}; MANO is {distance:.3f} mm from the released hands')
     if distance > LARGEST_RESIDUAL:
-        raise UserError(f'MANO is {distance:.1f} mm from the released hands on average: check that MANO_RIGHT.pkl '
-                        'is the official file and that the training lists are of one release')
-    return coco_lists('training', size, boxes, copies), data
+        raise UserError(f'MANO is {distance:.1f} mm from the released hands on average: {OTHER_MODEL}')
+    damaged.report()
+    return coco_lists('training', size, boxes, total, copies), data
 
 
-def convert_evaluation(raw: Path) -> tuple[dict, dict]:
+def hand_fault(matrix: np.ndarray, size: tuple[int, int], distance: float) -> str | None:
+    """What is impossible about a hand, or None.
+
+    Args:
+        matrix: (3, 3) of its camera.
+        size: (width, height) of the images, pixels.
+        distance: Mean distance between MANO and the released hand, metres.
+    """
+    if not 1000 * distance <= LARGEST_OF_ONE:
+        return f'MANO is {1000 * distance:.0f} mm from the released hands: {OTHER_MODEL}'
+    return camera_fault(Camera(matrix[[0, 1], [0, 1]], matrix[:2, 2]), size[::-1])
+
+
+def convert_evaluation(raw: Path, max_damaged: float = 0.) -> tuple[dict, dict]:
     """The contents of freihand_eval_coco.json and freihand_eval_data.json.
 
-    Boxes come from the released ground truth; without it they are the whole image.
+    Boxes come from the released ground truth; without it, or where it is damaged, they are the whole image.
     """
-    cameras = [camera(k) for k in iter_json_list(raw / 'evaluation_K.json', 'the camera matrices of FreiHAND')]
-    scales = list(iter_json_list(raw / 'evaluation_scale.json', 'the bone lengths of FreiHAND'))
-    if len(scales) != len(cameras):
-        raise UserError(f'{raw}: the evaluation lists have {len(scales)} scales, {len(cameras)} cameras')
+    matrices, scales = evaluation_hands(raw)
     size = image_size(raw / 'evaluation' / 'rgb')
-    truths = [raw / 'evaluation_verts.json', raw / 'evaluation_xyz.json']
-    truth = next((path for path in truths if path.exists()), None)
-    if truth is None:
+    for number, matrix in enumerate(matrices):
+        fault = hand_fault(matrix, size, 0.)
+        if fault:  # none can be left out: the server needs a prediction for every image
+            raise UserError(f'{raw / "evaluation_K.json"}: hand {number}: {fault}: download it again')
+    cameras = [camera(matrix) for matrix in matrices]
+    boxes = {number: numbers([0., 0., *size]) for number in range(len(cameras))}
+    points = evaluation_points(raw, len(cameras), max_damaged)
+    if not points:
         print('evaluation: no evaluation_verts.json or evaluation_xyz.json: boxes are the whole image')
-        boxes = [numbers([0., 0., *size])] * len(cameras)
-    else:
-        surfaces = list(iter_json_list(truth, 'the ground truth of the evaluation set'))
-        if len(surfaces) != len(cameras):
-            raise UserError(f'{truth} has {len(surfaces)} hands, evaluation_K.json {len(cameras)}')
-        boxes = [hand_box(np.asarray(s, np.float64), c, size) for s, c in zip(surfaces, cameras, strict=True)]
+    for number, surface in points.items():
+        boxes[number] = hand_box(surface, cameras[number], size)
     data = {str(i): dict(cam_param=c, scale=s) for i, (c, s) in enumerate(zip(cameras, scales, strict=True))}
-    return coco_lists('evaluation', size, boxes, 1), data
+    return coco_lists('evaluation', size, boxes, len(cameras), 1), data
 
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line `argv` (default: the process's own)."""
-    raw = 'folder in which FreiHAND_pub_v2.zip was unpacked'
-    args = make_parser(__doc__, 'FreiHAND', raw, ('train', 'eval'), 'MANO_RIGHT.pkl').parse_args(argv)
+    args = own_parser().parse_args(argv)
     for split in args.split:
         if split == 'train':
-            coco, data = convert_training(args.raw, get_human_model('mano', args.human_model_dir))
+            coco, data = convert_training(args.raw, get_human_model('mano', args.human_model_dir), args.max_damaged)
         else:
-            coco, data = convert_evaluation(args.raw)
+            coco, data = convert_evaluation(args.raw, args.max_damaged)
         write_json(args.out / f'freihand_{split}_data.json', data)
         write_json(args.out / f'freihand_{split}_coco.json', coco)
         print(f'{args.out}/freihand_{split}_{{coco,data}}.json: {len(coco["images"])} images of {len(data)} hands')

@@ -24,18 +24,36 @@ from tqdm import tqdm
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[2] / 'main' / 'init_path.py'))
 
+from common.arguments import Parser, show_help
 from common.errors import UserError, run_main
+from tool.convert.parser import add_max_damaged, make_parser
+
+SPLITS = {'train': 'train', 'val': 'validation', 'test': 'test'}
+
+
+def own_parser() -> Parser:
+    """The parser of the command line."""
+    raw = 'folder with train/, val/ and test/, such as SURREAL/data/cmu'
+    parser = make_parser(__doc__, 'SURREAL', raw, SPLITS, 'the gendered SMPL files')
+    add_max_damaged(parser)
+    parser.add_argument('--every', type=int, default=10, metavar='N', help='take every N-th frame')
+    return parser
+
+
+if __name__ == '__main__':
+    show_help(own_parser)  # before PyTorch is imported, which takes seconds
+
 from common.files.images import write_image
 from common.files.listing import visible_files
 from common.human_model import HumanModel, get_human_model
 from common.utils.joint_set import SMPL
 from common.utils.transforms import cam2pixel, flip_pose
+from data.checks.limits import LARGEST_DEPTH, fit_fault, within
+from data.sample import Fit
 from tool.convert.damaged import Damaged, DamagedItem
 from tool.convert.fits import move_fits, move_points, rigid_motion, run_body, tight_box
-from tool.convert.parser import add_max_damaged, make_parser
 from tool.files.write import numbers, write_json
 
-SPLITS = {'train': 'train', 'val': 'validation', 'test': 'test'}
 WIDTH = 320  # pixels
 HEIGHT = 240
 FOCAL = (600., 600.)  # of a 60 mm lens on a 32 mm sensor, pixels
@@ -72,9 +90,11 @@ def read_clip(path: Path) -> Clip:
         raise DamagedItem(f'{path} is no _info.mat file of SURREAL ({error}): download the clip again') from error
     if not len(clip.pose) == len(clip.joints) == len(clip.pixels) > 0:
         raise DamagedItem(f'{path} has no frames, or not as many poses as joints: download the clip again')
-    for name in ('pose', 'shape', 'joints', 'pixels', 'place'):
-        if not np.isfinite(getattr(clip, name)).all():
-            raise DamagedItem(f'{path} has values that are not finite ({name}): download the clip again')
+    fault = fit_fault(Fit(clip.pose, clip.shape, clip.place), None)
+    if not (within(clip.joints, LARGEST_DEPTH) and within(clip.pixels, LARGEST_DEPTH)):
+        fault = 'joints not finite, or impossibly far'
+    if fault:
+        raise DamagedItem(f'{path}: {fault}: download the clip again')
     return clip
 
 
@@ -211,11 +231,7 @@ def convert_split(split: str, raw: Path, out: Path, human_model_dir: Path, every
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line `argv` (default: the process's own)."""
-    raw = 'folder with train/, val/ and test/, such as SURREAL/data/cmu'
-    parser = make_parser(__doc__, 'SURREAL', raw, SPLITS, 'the gendered SMPL files')
-    add_max_damaged(parser)
-    parser.add_argument('--every', type=int, default=10, metavar='N', help='take every N-th frame')
-    args = parser.parse_args(argv)
+    args = own_parser().parse_args(argv)
     if args.every < 1:
         raise UserError(f'--every {args.every}: must be 1 or more')
     for split in args.split:

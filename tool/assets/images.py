@@ -6,8 +6,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from common.files.images import JPEG_END, JPEG_START, check_end, read_image
-from data.dataset import PackedList
 from data.mesh_dataset import MeshDataset
+from data.packed import PackedSamples
 
 DECODED = 20  # images that are read, spread over the list
 
@@ -15,13 +15,13 @@ DECODED = 20  # images that are read, spread over the list
 def check_images(dataset: MeshDataset) -> tuple[str, str]:
     """What is wrong with the images of a MeshDataset (an empty text if nothing is), and how many there are."""
     samples = dataset.samples
-    if not isinstance(samples, PackedList):
+    if not isinstance(samples, PackedSamples):
         return '', f'{len(dataset)} samples, made by the program'
     by_folder: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)  # folder -> {file name: (height, width)}
     for index in range(len(samples)):
         sample = samples[index]
         folder, name = os.path.split(sample.img_path)
-        by_folder[folder][name] = tuple(sample.img_shape)
+        by_folder[folder][name] = sample.img_shape
     absent = []
     present = []
     for folder, sizes in by_folder.items():

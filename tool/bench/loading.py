@@ -2,20 +2,20 @@
 import contextlib
 import itertools
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import cv2
-import numpy as np
 import torch
 
-from common.train.loader import EpochView, TrainBatches, make_loader
+from common.train.loader import EpochView, make_loader, shard
 from data import build_dataset
 from data.mesh_dataset import MeshDataset
 from main.config import Config
 from tool.bench.imitation import BODIES, HANDS, Imitation, write_photo
 from tool.bench.timing import Row, alternate
+
+ROUNDS = 4  # how often a data set is read in one measurement: the start of the processes' work counts little
 
 
 @contextlib.contextmanager
@@ -47,31 +47,36 @@ def measure_loader(cfg: Config, device: torch.device, repeats: int) -> list[Row]
         drawn = build_dataset('Synthetic', 'train', cfg)
         rows.append(one_process(f'Synthetic, drawn {size}x{size}', drawn, path, repeats))
         if cfg.num_thread:
-            rows.append(all_processes(cfg, imitation, repeats, files))
+            rows += all_processes(cfg, imitation, repeats)
     return rows
 
 
 def one_process(title: str, data: MeshDataset, path: Path, repeats: int) -> Row:
     """Row of one process; the yardstick reads the image `path`."""
     index = itertools.count()
-    seconds = alternate({'sample': lambda: data[next(index) % len(data)], 'imread': lambda: cv2.imread(str(path))},
-                        repeats)
+    calls = {'sample': lambda: data.compact(next(index) % len(data)), 'imread': lambda: cv2.imread(str(path))}
+    seconds = alternate(calls, repeats)
     sample = seconds['sample']
     imread = seconds['imread']
     return Row(f'loader, {title}', 1 / sample, 'samples/s', f'cv2.imread, {path.stem}', 1 / imread, sample / imread,
                'x its time')
 
 
-def all_processes(cfg: Config, data: MeshDataset, repeats: int, one: Row) -> Row:
-    """Row of cfg.num_thread loader processes; `one`: the Row of one process."""
-    batches = TrainBatches(len(data), min(cfg.train_batch_size, len(data)), seed=0)
-    loader = make_loader(EpochView(data), batches, cfg.num_thread, False)
-    rates = []
-    for epoch in range(repeats + 1):  # the first one starts the processes
-        batches.set_position(epoch)
-        start = time.perf_counter()
-        count = sum(len(inputs['img']) for inputs, _, _ in loader)
-        rates.append(count / (time.perf_counter() - start))
-    rate = float(np.median(rates[1:]))
-    return Row(f'loader, num_thread={cfg.num_thread}', rate, 'samples/s', 'one process', one.value, rate / one.value,
-               'x its speed')
+def all_processes(cfg: Config, data: MeshDataset, repeats: int) -> list[Row]:
+    """Rows of cfg.num_thread loader processes beside none, in turns, and of the size of what they send."""
+    batch = min(cfg.train_batch_size, len(data))
+    batches = [[(0, index) for index in indices] for indices in shard(len(data), batch)] * ROUNDS
+    loaders = {'none': make_loader(EpochView(data), batches, 0, False),
+               'all': make_loader(EpochView(data), batches, cfg.num_thread, False)}
+
+    def read(name: str) -> None:
+        for _ in loaders[name]:
+            pass
+
+    seconds = alternate({'none': lambda: read('none'), 'all': lambda: read('all')}, repeats)
+    count = ROUNDS * len(data)
+    speed = Row(f'loader, num_thread={cfg.num_thread}', count / seconds['all'], 'samples/s', 'one process',
+                count / seconds['none'], seconds['none'] / seconds['all'], 'x its speed')
+    sent = loaders['all'].transport.size / len(batches[-1]) / 1e6
+    plain = sum(value.nbytes for part in data[0] for value in part.values()) / 1e6
+    return [speed, Row('loader, sent per sample', sent, 'MB', 'with a float image', plain, sent / plain, 'x its size')]

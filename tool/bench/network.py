@@ -5,7 +5,7 @@ import torch
 from torch.nn import functional as F
 from torchvision.models import resnet50
 
-from common.devices.wrap import wrap
+from common.devices.wrap import use_channels_last, wrap
 from common.errors import UserError
 from common.human_model import HumanModel, get_human_model
 from common.nets.fuse import prepare_for_inference
@@ -41,7 +41,8 @@ def choose_body(cfg: Config) -> str:
 def network_inference(cfg: Config, devices: list[torch.device]) -> Callable[[], None]:
     """A function that runs the network once on cfg.test_batch_size images per device."""
     model = get_model(cfg, get_human_model(cfg.human_model, cfg.human_model_dir), 'test')
-    net = wrap(prepare_for_inference(model, devices[0]), devices, cfg.amp, cfg.compile)
+    channels_last = use_channels_last(cfg, devices[0])
+    net = wrap(prepare_for_inference(model, devices[0], channels_last), devices, cfg.amp, cfg.compile)
     batch = cfg.test_batch_size * len(devices)
     inputs = {'img': torch.rand(batch, 3, *cfg.input_img_shape, device=devices[0])}
 
@@ -57,7 +58,8 @@ def network_training(cfg: Config, devices: list[torch.device], step: bool = Fals
     With `step` the optimiser moves too. Under torchrun gradients are averaged over the processes, as in training.
     """
     human_model = get_human_model(cfg.human_model, cfg.human_model_dir)
-    model = get_model(cfg, human_model, 'train').to(memory_format=torch.channels_last).to(devices[0]).train()
+    channels_last = use_channels_last(cfg, devices[0])
+    model = get_model(cfg, human_model, 'train').place(devices[0], channels_last).train()
     parameters = freeze_and_collect(model)
     optimizer = make_optimizer(cfg.optimizer, parameters, cfg.lr, cfg.weight_decay) if step else None
     net = wrap(model, devices, cfg.amp, cfg.compile, cfg.sync_bn)

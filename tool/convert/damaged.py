@@ -3,7 +3,7 @@ from common.errors import UserError
 
 
 class DamagedItem(UserError):
-    """An item (a clip, a sequence) that cannot be converted; the others can."""
+    """An item (a clip, a sequence, a hand) that cannot be converted; the others can."""
 
 
 class Damaged:
@@ -33,9 +33,9 @@ class Damaged:
             raise UserError(f'{count} of {self.total} {self.unit} cannot be converted, the last: {error}. '
                             f'--max_damaged {count / self.total:.2g} or more goes on without them') from error
 
-    def report(self) -> None:
-        """Print how many were left out, and why each of them."""
+    def report(self, what: str = 'are left out') -> None:
+        """Print how many there were, and why each of them."""
         if self.errors:
-            print(f'{len(self.errors)} of {self.total} {self.unit} are left out:')
+            print(f'{len(self.errors)} of {self.total} {self.unit} {what}:')
         for error in self.errors:
             print(f'  {error}')

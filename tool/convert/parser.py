@@ -3,7 +3,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from common.arguments import Parser, a_path
-from main.config import ROOT
+from main.bundled import ROOT
 
 
 def folder(text: str) -> Path:

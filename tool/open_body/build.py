@@ -18,9 +18,21 @@ import numpy as np
 if not __package__:
     runpy.run_path(str(Path(__file__).resolve().parents[2] / 'main' / 'init_path.py'))
 
-from common.arguments import Parser
+from common.arguments import Parser, show_help
 from common.errors import run_main
-from main.config import ROOT
+from main.bundled import ROOT
+
+
+def make_parser() -> Parser:
+    """The parser of the command line."""
+    parser = Parser(__doc__)
+    parser.add_argument('--write', action='store_true', help='replace the shipped files')
+    return parser
+
+
+if __name__ == '__main__':
+    show_help(make_parser)  # before PyTorch is imported, which takes seconds
+
 from tool.open_body.body import build_body
 from tool.open_body.body_joints import add_joints
 from tool.open_body.hand import build_hand
@@ -46,9 +58,7 @@ def compare(name: str, built: dict[str, np.ndarray]) -> bool:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line `argv` (default: the process's own); 1 if a model is not as shipped, else 0."""
-    parser = Parser(__doc__)
-    parser.add_argument('--write', action='store_true', help='replace the shipped files')
-    args = parser.parse_args(argv)
+    args = make_parser().parse_args(argv)
     same = True
     for name, built in (('open_body', add_joints(build_body())), ('open_hand', build_hand())):
         if args.write:

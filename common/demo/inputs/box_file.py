@@ -34,8 +34,11 @@ def read_box_file(path: str | Path, lowest_score: float | None = None) -> BoxTab
     """
     path = Path(path)
     data = _read_json(path)
-    if isinstance(data, dict) and isinstance(data.get('images'), list) and isinstance(data.get('annotations'), list):
-        data = list(_coco_entries(data, path))
+    if isinstance(data, dict) and isinstance(data.get('annotations'), list):
+        if isinstance(data.get('images'), list):
+            data = list(_coco_entries(data, path))
+        else:
+            data = data['annotations']
     if isinstance(data, dict):
         named = {}
         for name, value in data.items():

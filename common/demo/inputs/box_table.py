@@ -8,6 +8,9 @@ from common.demo.inputs.boxes import RawBox
 from common.demo.inputs.images import IMAGE_SUFFIXES
 from common.errors import UserError, shown
 
+MAX_NAMED = 20  # names in a message
+NO_IMAGE = 'no image'
+
 
 @dataclass
 class BoxTable:
@@ -18,11 +21,13 @@ class BoxTable:
         named: name or number, as the file has it -> boxes.
         listed: the boxes of each image or frame in their order, where the file gives no names.
         has_ids: each entry says whose box it is; one that fits nothing is an error.
+        claimed: names that fit an input as they are, and so no other file of that name.
     """
     path: Path
     named: dict[str, list[RawBox]]
     listed: list[list[RawBox]] = field(default_factory=list)
     has_ids: bool = False
+    claimed: set[str] = field(default_factory=set)
 
     def of_image(self, path: Path, number: int) -> list[RawBox]:
         """The boxes of the image file `path`, which is the input of that number."""
@@ -52,9 +57,12 @@ class BoxTable:
         Raises:
             UserError: an entry names an image that is not there.
         """
+        for path in paths:
+            names = self._by_last_part.get(path.name, [])
+            self.claimed |= {name for name in names if _ends_with(path, name) and name != path.name}
         used = {self._name_of(path) for path in (*paths, *others)}
         names = [name for name in self.named if name not in used]
-        return self._complain(names, 'no image', len(self.listed) - len(paths))
+        return self._complain(names, NO_IMAGE, len(self.listed) - len(paths))
 
     def check_frames(self, path: Path, count: int | None = None) -> str:
         """The same for the video `path` with so many frames; None: they are not counted yet."""
@@ -76,9 +84,12 @@ class BoxTable:
             return f'{self.path}: its last {surplus} entries fit {what}'
         if not names:
             return ''
-        more = ' ...' if len(names) > 3 else ''
-        text = f'{self.path}: {len(names)} of its names fit {what}: {", ".join(map(shown, names[:3]))}{more}'
+        more = ' ...' if len(names) > MAX_NAMED else ''
+        text = f'{self.path}: {len(names)} of its names fit {what}: {", ".join(map(shown, names[:MAX_NAMED]))}{more}'
         if self.has_ids:
+            if all(map(is_number, self.named)) and what == NO_IMAGE:
+                text += ('. A number is found in names such as 000000000139.jpg; for other names the file needs the '
+                         'list "images" of COCO, with "id" and "file_name"')
             raise UserError(f'--bbox_file {text}')
         return text
 
@@ -96,7 +107,7 @@ class BoxTable:
             fitting = [name for name in names if _ends_with(path, name)]
             if fitting:
                 return max(fitting, key=len)
-            if len(names) == 1:  # the same file in another place
+            if len(names) == 1 and names[0] not in self.claimed:  # the same file in another place
                 return names[0]
         return None
 

@@ -5,14 +5,13 @@ from urllib.error import URLError
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torchvision.models import detection
+from torchvision.models import detection, get_model_weights
 
+from common.demo.inputs.detectors import DETECTORS, THRESHOLD
 from common.errors import UserError
 from common.files import torch_file
 
-DETECTORS = ('fasterrcnn_mobilenet_v3_large_fpn', 'keypointrcnn_resnet50_fpn')
 PERSON = 1  # the label of people in COCO
-THRESHOLD = 0.7  # lowest score of a person
 LONG_SIDE = 1600  # pixels; larger images are reduced first, as the detector itself does later
 
 
@@ -58,6 +57,14 @@ class Detector:
         boxes = found['boxes'][keep][:self.limit].cpu().numpy()
         boxes[:, 2:] -= boxes[:, :2]
         return list((boxes / scale).astype(np.float32))
+
+
+def download_size(name: str) -> float:
+    """Megabytes that `Detector(name)` downloads: 0 where its weights are there from a former time."""
+    weights = get_model_weights(name).DEFAULT
+    if Path(torch.hub.get_dir(), 'checkpoints', Path(weights.url).name).exists():
+        return 0.
+    return float(weights.meta['_file_size'])
 
 
 def _download(name: str) -> torch.nn.Module:

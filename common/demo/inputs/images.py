@@ -1,54 +1,52 @@
 """Reading image files of any kind; every message names the file."""
+from dataclasses import dataclass
 from pathlib import Path
 
 import cv2
 import numpy as np
 
-from common.demo.inputs import avif
+from common.demo.inputs.exif import film_focal
 from common.errors import UserError
-from common.files.images import check_end
+from common.files.images import decode
 
 IMAGE_SUFFIXES = frozenset(('.jpg', '.jpeg', '.jfif', '.png', '.bmp', '.gif', '.webp', '.tif', '.tiff', '.ppm',
                             '.pgm', '.jp2', '.avif', '.heic', '.heif'))
 
 
-def decode_image(data: bytes, name: str | Path) -> np.ndarray:
-    """Decode an image.
+@dataclass
+class Photo:
+    """A decoded image file."""
+    image: np.ndarray  # (H, W, 3) uint8 RGB
+    film_focal: float | None = None  # EXIF FocalLengthIn35mmFilm, millimetres
 
-    Grey becomes three equal channels, alpha is dropped, 16 bits become 8, and the orientation that the file states is
-    applied: boxes are given in the image as people see it. (The data sets, whose annotations belong to the stored
-    pixels, ignore the orientation; see `common.utils.preprocessing`.)
+
+def decode_image(data: bytes, name: str | Path) -> Photo:
+    """Decode an image, turned as its file says: boxes are given in the image as people see it.
 
     Args:
         data: the content of an image file.
         name: its name, for messages.
-    Returns:
-        (H, W, 3) uint8 RGB.
     Raises:
-        UserError: OpenCV cannot read it, it is cut off, or it has too many pixels (limit: `common/__init__.py`).
+        UserError: it is no image, is cut off, or has too many pixels.
     """
     try:
-        check_end(data, name)
+        image = decode(data, name, upright=True)
     except ValueError as error:
         raise UserError(str(error)) from error
-    image = None
-    try:
-        if data:
-            flags = cv2.IMREAD_COLOR
-            if avif.is_avif(data):
-                flags |= cv2.IMREAD_IGNORE_ORIENTATION
-            image = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
-    except cv2.error as error:
-        raise UserError(f'{name}: cannot be decoded ({error.err})') from error
-    if image is None:
-        raise UserError(f'{name}: not an image that OpenCV can read (or broken); give a JPEG or PNG file')
-    image = cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
-    if avif.is_avif(data):
-        image = avif.upright(image, data)
-    return image
+    return Photo(image, stated_film_focal(data))
 
 
-def read_image(path: str | Path) -> np.ndarray:
+def stated_film_focal(data: bytes) -> float | None:
+    """EXIF FocalLengthIn35mmFilm of an image file, millimetres; None where there is none."""
+    flags = cv2.IMREAD_REDUCED_GRAYSCALE_8  # the pixels are not needed
+    _, kinds, blocks = cv2.imdecodeWithMetadata(np.frombuffer(data, np.uint8), flags=flags)
+    for kind, block in zip(kinds, blocks, strict=True):
+        if kind == cv2.IMAGE_METADATA_EXIF:
+            return film_focal(np.asarray(block, np.uint8).tobytes())
+    return None
+
+
+def read_image(path: str | Path) -> Photo:
     """`decode_image` of a file. Python opens it, so every path that the system allows works."""
     try:
         data = Path(path).read_bytes()

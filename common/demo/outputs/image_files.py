@@ -71,20 +71,22 @@ def _write_person(folder: Path, image: np.ndarray, person: Person, number: int, 
             pixels = cam2pixel(mesh, record.camera.focal, record.camera.princpt)
         points = draw_points(image, pixels, person_color(number))
         (folder / f'output_mesh_{kind}.jpg').write_bytes(encode_jpeg(points))
-        (folder / f'output_mesh_{kind}.obj').write_text(obj_text(mesh, record.faces))
+        (folder / f'output_mesh_{kind}.obj').write_text(obj_text(mesh, record.faces, record.axes))
 
 
 def _overview(image: np.ndarray, overlays: dict[str, np.ndarray], people: list[Person],
               record: Record) -> np.ndarray:
-    """Photo with boxes, joints, overlays, and the first person's mesh from the side, in one image."""
+    """Photo with boxes and confidences, joints, overlays, and the first person's mesh from the side, in one image."""
     photo = image
     skeletons = image
     for number, person in enumerate(people):
-        photo = draw_box(photo, person.prediction.bbox, person_color(number))
-        joints = record.joints(person.prediction.mesh_img)
-        skeletons = draw_skeleton(skeletons, joints, record.joints.skeleton)
+        prediction = person.prediction
+        photo = draw_box(photo, prediction.bbox, person_color(number), f'{prediction.mean_confidence:.2f}')
+        joints = record.joints(prediction.mesh_img)
+        confidence = record.joint_confidence(prediction)
+        skeletons = draw_skeleton(skeletons, joints, record.joints.skeleton, confidence)
     mesh = people[0].meshes[record.info.kinds[-1]]
-    views = {'photo': photo, 'joints': skeletons}
+    views = {'photo, confidence': photo, 'joints, red: unsure': skeletons}
     for kind, overlay in overlays.items():
         views[f'{kind} mesh'] = overlay
     views['side view'] = render_view(mesh, record.faces, (480, 360), yaw_deg=90)

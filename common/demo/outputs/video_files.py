@@ -3,16 +3,14 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 from numpy.typing import ArrayLike
 
 from common.demo.outputs.image_files import draw_people
 from common.demo.outputs.record import Record, compact
-from common.demo.paths import opencv_path
+from common.demo.outputs.video_writer import VideoWriter
 from common.demo.people.prediction import Person
 from common.demo.row_file import RowFile
-from common.errors import UserError
 from common.files.arrays import write_npz
 
 
@@ -80,48 +78,37 @@ class FrameArrays(contextlib.AbstractContextManager):
 
 
 class OverlayVideos(contextlib.AbstractContextManager):
-    """`rendered_mesh_<kind>.mp4` of each kind of mesh.
-
-    The codec has even sizes only: the last row or column of odd ones is repeated.
+    """`rendered_mesh_<kind>` of each kind of mesh, as videos that browsers play.
 
     Args:
         folder: to write into.
         record: of the video.
         fps: frames per second.
+        side_by_side: with the frame as it was to the left.
     Raises:
-        UserError: OpenCV cannot write them, or has not written all frames.
+        UserError: see VideoWriter.
     """
 
-    def __init__(self, folder: Path, record: Record, fps: float) -> None:
-        opencv_path(folder)
+    def __init__(self, folder: Path, record: Record, fps: float, side_by_side: bool = False) -> None:
         self.record = record
-        self.count = 0
+        self.side_by_side = side_by_side
         height, width = record.size
-        self.fill = (height % 2, width % 2)  # rows and columns to repeat
-        even = (width + width % 2, height + height % 2)
-        code = cv2.VideoWriter.fourcc(*'mp4v')
-        self.paths = {kind: folder / f'rendered_mesh_{kind}.mp4' for kind in record.info.kinds}
-        self.writers = {kind: cv2.VideoWriter(str(path), code, fps, even)
-                        for kind, path in self.paths.items()}
-        if not all(writer.isOpened() for writer in self.writers.values()):
-            raise UserError('this OpenCV cannot write mp4 videos: pip install opencv-python-headless')
+        if side_by_side:
+            width *= 2
+        self.videos = {}
+        with contextlib.ExitStack() as stack:
+            for kind in record.info.kinds:
+                video = VideoWriter(folder, f'rendered_mesh_{kind}', (height, width), fps)
+                self.videos[kind] = stack.enter_context(video)
+            self.all_open = stack.pop_all()
 
     def add(self, image: np.ndarray, people: list[Person], numbers: list[int]) -> None:
         """Draw the people of one frame (H, W, 3) uint8 RGB, each in the colour of its number."""
-        rows, columns = self.fill
-        for kind, writer in self.writers.items():
+        for kind, video in self.videos.items():
             drawn = draw_people(image, people, kind, self.record, numbers)
-            drawn = cv2.copyMakeBorder(drawn, 0, rows, 0, columns, cv2.BORDER_REPLICATE)
-            writer.write(cv2.cvtColor(drawn, cv2.COLOR_RGB2BGR))
-        self.count += 1
+            if self.side_by_side:
+                drawn = np.concatenate([image, drawn], axis=1)
+            video.write(drawn)
 
-    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
-        for writer in self.writers.values():
-            writer.release()
-        if kind is not None:
-            return
-        for path in self.paths.values():
-            written = int(cv2.VideoCapture(str(path)).get(cv2.CAP_PROP_FRAME_COUNT))
-            if written != self.count:  # OpenCV gives no error
-                raise UserError(f'{path.name}: {max(written, 0)} of its {self.count} frames could be written; '
-                                'is the disk full?')
+    def __exit__(self, *exception: Any) -> None:
+        self.all_open.__exit__(*exception)

@@ -80,7 +80,7 @@ def check_camera(focal: ArrayLike | None, princpt: ArrayLike | None, root_depth:
         UserError: no camera has such values.
     """
     if focal is not None and not (np.min(focal) >= FOCAL_RANGE[0] and np.max(focal) <= FOCAL_RANGE[1]):
-        raise UserError('--focal must be a positive number of pixels, from 1 to 1000000 (1500 if not given)')
+        raise UserError('--focal must be a positive number of pixels, from 1 to 1000000')
     if princpt is not None and not (np.abs(princpt) <= FOCAL_RANGE[1]).all():
         raise UserError('--princpt must be two finite numbers of pixels, at most 1000000')
     nearest = (0.5 + MIN_DEPTH_PARTS) * box_size_m

@@ -8,7 +8,9 @@ from common.demo.people.prediction import Camera, Person, Prediction
 from common.errors import UserError
 from common.utils.transforms import depth_from_box, pixel2cam
 
-DEFAULT_FOCAL = 1500.  # pixels; the normalised focal length of the paper's experiments
+DEFAULT_FOCAL = 1.5  # times the longer side of the image: 1500 pixels, the published value, for one of 1000 pixels
+FILM_DIAGONAL = float(np.hypot(36, 24))  # of 35 mm film, millimetres
+FIELD_OF_VIEW = (20., 120.)  # degrees over the longer side; hardly any photo of people has another
 DEPTH_RATIO = 4  # a fitted depth this many times off the box's depth comes from a failed fit
 
 
@@ -32,20 +34,21 @@ class Placer:
         for depth in self.root_depth or []:
             check_camera(None, None, depth, self.box_size_m)
 
-    def __call__(self, predictions: list[Prediction], size: tuple[int, int],
+    def __call__(self, predictions: list[Prediction], size: tuple[int, int], film_focal: float | None = None,
                  camera: Camera | None = None) -> tuple[Camera, list[Person]]:
         """Place all people of an image.
 
         Args:
             predictions: of the people.
             size: (height, width) of the image, pixels.
+            film_focal: see `choose_camera`.
             camera: None: chosen by `choose_camera`.
         Raises:
             UserError: neither one depth was given nor one for each person.
         """
         depths = self._root_depths(len(predictions))
         if camera is None:
-            camera = choose_camera(predictions, size, self.focal, self.princpt)
+            camera = choose_camera(predictions, size, self.focal, self.princpt, film_focal)
         people = []
         for prediction, depth in zip(predictions, depths, strict=True):
             people.append(place(prediction, camera, self.box_size_m, depth, self.root_row))
@@ -64,23 +67,43 @@ class Placer:
 
 def choose_camera(predictions: list[Prediction], size: tuple[int, int],
                   focal: np.ndarray | list[float] | None = None,
-                  princpt: np.ndarray | list[float] | None = None) -> Camera:
+                  princpt: np.ndarray | list[float] | None = None, film_focal: float | None = None) -> Camera:
     """The camera of one image.
 
     Args:
         predictions: of the people in the image.
         size: (height, width) of the image, pixels.
-        focal: (2,) pixels, or None: 1500, whatever is known of the depths.
+        focal: (2,) pixels, or None: by `film_focal`, else 1.5 times the longer side, whatever is known of the depths.
         princpt: (2,) pixels, or None: the middle of the image.
+        film_focal: EXIF's FocalLengthIn35mmFilm, millimetres, if it is known.
     """
     if princpt is None:
         princpt = [size[1] / 2, size[0] / 2]
         if predictions and predictions[0].mirrored:
             princpt[0] = size[1] - 1 - princpt[0]
     center = np.array(princpt, np.float64)
-    if focal is None:
-        return Camera(np.full(2, DEFAULT_FOCAL), center, 'default')
-    return Camera(np.array(focal, np.float64), center, 'given')
+    if focal is not None:
+        return Camera(np.array(focal, np.float64), center, 'given')
+    if film_focal is not None:
+        pixels = film_focal * np.hypot(*size) / FILM_DIAGONAL
+        return Camera(np.full(2, pixels), center, f'EXIF: {film_focal:g} mm on 35 mm film')
+    return Camera(np.full(2, DEFAULT_FOCAL * max(size)), center, 'default: 1.5 times the longer side of the image')
+
+
+def field_of_view(camera: Camera, size: tuple[int, int]) -> float:
+    """Degrees that a camera sees over the longer side of an image of size (height, width), pixels."""
+    height, width = size
+    half = max(width / camera.focal[0], height / camera.focal[1]) / 2
+    return float(np.degrees(2 * np.arctan(half)))
+
+
+def odd_view(camera: Camera, size: tuple[int, int]) -> str:
+    """A note about a field of view that cameras hardly have, or ''."""
+    degrees = field_of_view(camera, size)
+    if FIELD_OF_VIEW[0] <= degrees <= FIELD_OF_VIEW[1]:
+        return ''
+    return (f'a focal length of {camera.focal[0]:.4g} pixels ({camera.focal_source}) is a field of view of '
+            f'{degrees:.0f} degrees, which few cameras have: depth and shape may be wrong; --focal changes it')
 
 
 def place(prediction: Prediction, camera: Camera, box_size_m: float,

@@ -1,5 +1,5 @@
 """What is known of each person: the network's answer, and its place in camera space."""
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -21,6 +21,13 @@ class Prediction:
     mesh_img: np.ndarray  # (V, 3) lixel mesh: x, y in pixels, depth in metres relative to the root
     body: BodyParams | None = None  # None in the lixel stage
     mirrored: bool = False  # a left hand, of which the network saw the mirror image
+    # (J,) of the network's joints, 0..1, see `common.nets.lixel.confidence`
+    confidence: np.ndarray = field(default_factory=lambda: np.ones(1, np.float32))
+
+    @property
+    def mean_confidence(self) -> float:
+        """Of all joints, 0..1."""
+        return float(self.confidence.mean())
 
     @property
     def mirror(self) -> np.ndarray:
@@ -33,7 +40,7 @@ class Camera:
     """A pinhole camera at the origin."""
     focal: np.ndarray  # (2,) pixels
     princpt: np.ndarray  # (2,) pixels
-    focal_source: str  # where the focal length comes from: 'given' or 'default'
+    focal_source: str  # where the focal length comes from: begins with 'given', 'EXIF' or 'default'
 
 
 @dataclass

@@ -12,7 +12,7 @@ from common.demo.row_file import RowFile
 from common.export.motion import Motion, View
 from common.human_model import HumanModel
 
-VERTICES_AT_ONCE = 512  # smoothed at a time: bounds the memory for long videos
+POINTS_AT_ONCE = 1 << 17  # of all frames, smoothed at a time: bounds the memory for long videos
 NO_MESH = np.zeros((0, 3), np.float32)
 
 
@@ -61,39 +61,49 @@ class Sequence:
         """The row numbers of one person, by frame."""
         return np.array([number for number, row in enumerate(self.rows) if row.person == person], int)
 
-    def smooth(self, fps: float, method: str, box_size_m: float) -> None:
+    def smooth(self, times: dict[int, float]) -> None:
         """Smooth everybody over time; each run of frames without a gap by itself.
 
+        The place and the size of a person in the image, the mesh about that place, and the pose are smoothed one by
+        one: who moves evenly stays on their pixels, and who jumps keeps steady hands.
+
         Args:
-            fps: frames per second.
-            method: one of smoothing.METHODS.
-            box_size_m: side of the cube around a person, metres.
+            times: {frame: seconds}.
         """
         for person in self.people:
             numbers = self.rows_of(person)
-            for part in runs([self.rows[number].frame for number in numbers]):
-                self._smooth_meshes(numbers[part], fps, method, box_size_m)
-                self._smooth_bodies(numbers[part], fps, method)
+            frames = [self.rows[number].frame for number in numbers]
+            for part in runs(frames):
+                seconds = np.array([times[frame] for frame in frames[part]])
+                self._smooth_meshes(numbers[part], seconds)
+                self._smooth_poses(numbers[part], seconds)
 
-    def _smooth_meshes(self, numbers: np.ndarray, fps: float, method: str, box_size_m: float) -> None:
-        boxes = np.stack([self.rows[number].prediction.crop_bbox for number in numbers])
-        pixels_per_metre = np.sqrt(boxes[:, 2] * boxes[:, 3]).mean() / box_size_m
-        unit = np.array([pixels_per_metre, pixels_per_metre, 1])  # the filters expect metres
+    def _smooth_meshes(self, numbers: np.ndarray, seconds: np.ndarray) -> None:
         meshes = self.meshes.array('r+')
-        for start in range(0, meshes.shape[1], VERTICES_AT_ONCE):
-            block = slice(start, start + VERTICES_AT_ONCE)
-            meshes[numbers, block] = smooth(meshes[numbers, block] / unit, fps, method) * unit
+        places = np.stack([_place(meshes[number]) for number in numbers])
+        scale = np.ones((len(numbers), 1, 3))
+        scale[:, 0, :2] = places[:, 2:]
+        origin = np.zeros_like(scale)
+        origin[:, 0, :2] = places[:, :2]
+        new_scale = scale.copy()
+        new_scale[:, 0, :2] = smooth(places[:, 2:], seconds)
+        new_origin = origin.copy()
+        new_origin[:, 0, :2] = smooth(places[:, :2], seconds)
+        at_once = max(POINTS_AT_ONCE // len(numbers), 1)
+        for start in range(0, meshes.shape[1], at_once):
+            block = slice(start, start + at_once)
+            relative = (meshes[numbers, block] - origin) / scale
+            meshes[numbers, block] = smooth(relative, seconds) * new_scale + new_origin
 
-    def _smooth_bodies(self, numbers: np.ndarray, fps: float, method: str) -> None:
+    def _smooth_poses(self, numbers: np.ndarray, seconds: np.ndarray) -> None:
+        """The shape needs no smoothing: see `share_shapes`."""
         bodies = self.bodies(numbers)
         if not bodies:
             return
-        pose = np.stack([body.pose for body in bodies]).reshape(len(bodies), -1, 3)
-        poses = smooth_rotations(pose, fps, method).reshape(len(bodies), -1).astype(np.float32)
-        betas = smooth(np.stack([body.betas for body in bodies]), fps, method).astype(np.float32)
-        for i, body in enumerate(bodies):
-            body.pose = poses[i]
-            body.betas = betas[i]
+        poses = np.stack([body.pose for body in bodies]).reshape(len(bodies), -1, 3)
+        smoothed = smooth_rotations(poses, seconds).reshape(len(bodies), -1).astype(np.float32)
+        for body, pose in zip(bodies, smoothed, strict=True):
+            body.pose = pose
 
     def bodies(self, numbers: np.ndarray | list[int]) -> list[BodyParams]:
         """The parametric bodies of some rows; none in the lixel stage."""
@@ -149,3 +159,11 @@ class Sequence:
         vertices, roots = body_meshes(self.human_model, torch.from_numpy(poses).to(device),
                                       torch.from_numpy(betas).to(device))
         return vertices.cpu().numpy(), roots.cpu().numpy()
+
+
+def _place(mesh_img: np.ndarray) -> np.ndarray:
+    """Where a mesh (V, 3) is in the image and how large: x and y of its middle, and its spread, pixels."""
+    pixels = mesh_img[:, :2].astype(np.float64)
+    middle = pixels.mean(0)
+    spread = np.sqrt(((pixels - middle) ** 2).sum(1).mean())
+    return np.append(middle, max(spread, 1e-3))

@@ -1,98 +1,100 @@
-"""What the page asks for: people of an uploaded image, and the files of the last few results."""
-import dataclasses
-import functools
+"""The results that the page shows: the last one of each of its tabs."""
+import contextlib
 import secrets
+import tempfile
 import threading
+import zipfile
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO
 
-import numpy as np
+TABS_KEPT = 16
+ZIP = 'all.zip'
 
-from common.demo.inputs.boxes import RawBox, check_box
-from common.demo.inputs.images import decode_image
-from common.demo.outputs.image_files import draw_people, encode_jpeg
-from common.demo.outputs.record import Record, compact
-from common.demo.people.prediction import Person
-from common.demo.pipeline import Pipeline
-from common.errors import UserError
-from common.utils.overlay import obj_text, person_color
+Content = bytes | Path | Callable[[], bytes]  # of a file: itself, where it is, or a function that makes it
 
-MAX_PIXELS = 40_000_000
-MAX_PEOPLE = 20
-RESULTS_KEPT = 8
 
-Files = dict[str, bytes | Callable[[], str]]  # file name -> its content, or a function that gives its text
+@dataclass
+class Result:
+    """The files of an image or video.
+
+    Attributes:
+        name: of the image or video, without its ending.
+        files: by name. Those for the page alone end in .bin.
+        folder: where files on disk are; it goes with the result.
+    """
+    name: str
+    files: dict[str, Content]
+    folder: tempfile.TemporaryDirectory | None = None
+
+    def write_zip(self, file: BinaryIO) -> None:
+        """Write all files but those for the page alone."""
+        with zipfile.ZipFile(file, 'w', zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            for name, content in self.files.items():
+                if name.endswith('.bin'):
+                    continue
+                with _opened(content) as source, archive.open(f'{self.name}/{name}', 'w', force_zip64=True) as target:
+                    while part := source.read(1 << 20):
+                        target.write(part)
+
+
+def _opened(content: Content) -> BinaryIO:
+    if isinstance(content, Path):
+        return open(content, 'rb')
+    if isinstance(content, bytes):
+        return BytesIO(content)
+    return BytesIO(content())
 
 
 class Results:
-    """Runs the pipeline, one request after the other, and keeps the last results in memory."""
+    """Keeps the last result of each tab; of the tabs, those that computed last. It is used by several threads."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
-        self.pipeline = pipeline
-        self.running = threading.Lock()
+    def __init__(self) -> None:
         self.changing = threading.Lock()
-        self.kept: OrderedDict[str, Files] = OrderedDict()  # by id, oldest first
+        self.kept: OrderedDict[str, tuple[str, Result]] = OrderedDict()  # tab -> (key, result), oldest first
 
-    def predict(self, data: bytes, name: str, boxes: list[RawBox],
-                focal: float | None = None) -> dict[str, Any]:
-        """Find the meshes of an image's people.
-
-        Args:
-            data: the content of an image file.
-            name: its name.
-            boxes: xywh of each person, pixels.
-            focal: focal length, pixels, or None.
-        Returns:
-            The answer for the page.
-        Raises:
-            UserError: one of the arguments is wrong.
-        """
-        if not boxes:
-            raise UserError('draw a box around each person first')
-        if len(boxes) > MAX_PEOPLE:
-            raise UserError(f'{MAX_PEOPLE} boxes at most')
-        placer = self.pipeline.placer
-        if focal is not None:
-            placer = dataclasses.replace(placer, focal=[focal])
-        with self.running:  # decoding too: it can take much memory
-            image = decode_image(data, name)
-            height, width = image.shape[:2]
-            if height * width > MAX_PIXELS:
-                raise UserError(f'{width} x {height} pixels are too many: {MAX_PIXELS // 10**6} million '
-                                'at most')
-            checked = [check_box(box, width, height, 'xywh', f'box {number}')
-                       for number, box in enumerate(boxes, 1)]
-            predictions = self.pipeline.predictor.predict(image, checked)
-        camera, people = placer(predictions, (height, width))
-        return self._keep(image, people, self.pipeline.record(name, (height, width), camera))
-
-    def _keep(self, image: np.ndarray, people: list[Person], record: Record) -> dict[str, Any]:
-        """Make the files of a result, keep them, and describe them for the page."""
-        kinds = record.info.kinds
-        content = record.content(people)
-        files: Files = {'result.json': compact(content).encode(),
-                        'faces.bin': np.ascontiguousarray(record.faces, '<u4').tobytes()}
-        for kind in kinds:
-            overlay = draw_people(image, people, kind, record)
-            files[f'rendered_mesh_{kind}.jpg'] = encode_jpeg(overlay)
-            for number, person in enumerate(people):
-                mesh = person.meshes[kind]
-                files[f'mesh_{kind}_{number}.bin'] = np.ascontiguousarray(mesh, '<f4').tobytes()
-                files[f'mesh_{kind}_{number}.obj'] = functools.partial(obj_text, mesh, record.faces)
+    def keep(self, tab: str, result: Result) -> str:
+        """Keep a result in place of the tab's last one; returns the address of its files."""
         key = secrets.token_urlsafe(12)
         with self.changing:
-            self.kept[key] = files
-            while len(self.kept) > RESULTS_KEPT:
-                self.kept.popitem(last=False)
-        colors = ['#' + bytes(person_color(number)).hex() for number in range(len(people))]
-        return {'folder': f'/results/{key}/', 'files': list(files), 'kinds': kinds, 'colors': colors,
-                'record': content}
+            gone = [self.kept.pop(tab)] if tab in self.kept else []
+            self.kept[tab] = (key, result)
+            while len(self.kept) > TABS_KEPT:
+                gone.append(self.kept.popitem(last=False)[1])
+        for _, old in gone:
+            _delete(old)
+        return f'/results/{key}/'
 
-    def file(self, key: str, name: str) -> bytes | None:
-        """The content of one file of a result, or None."""
+    def open(self, key: str, name: str) -> BinaryIO | None:
+        """A file of a result, opened, or None if there is none (any more)."""
         with self.changing:
-            content = self.kept.get(key, {}).get(name)
-        if content is None or isinstance(content, bytes):
-            return content
-        return content().encode()
+            result = dict(self.kept.values()).get(key)
+        if result is None:
+            return None
+        try:
+            if name == ZIP:
+                file = tempfile.TemporaryFile()
+                result.write_zip(file)
+                file.seek(0)
+                return file
+            if name in result.files:
+                return _opened(result.files[name])
+        except FileNotFoundError:  # deleted in this moment
+            pass
+        return None
+
+    def clear(self) -> None:
+        """Delete everything."""
+        with self.changing:
+            for _, result in self.kept.values():
+                _delete(result)
+            self.kept.clear()
+
+
+def _delete(result: Result) -> None:
+    if result.folder is not None:
+        with contextlib.suppress(OSError):
+            result.folder.cleanup()

@@ -1,77 +1,70 @@
-"""The local web server of the demo, on the standard library: a page, its scripts, and two things to ask for.
+"""The local web server of the demo, on the standard library: a page, its scripts, and what they ask for.
 
     GET  /, /app.js, ...                   the page: a fixed list of files, nothing else of the disk
-    POST /predict?name=...&boxes=x,y,w,h;x,y,w,h&focal=...     an image file in the body -> JSON
-    GET  /results/<id>/<file>              overlays, meshes and the record of one of the last results
+    GET  /about                            what the network is for -> JSON
+    POST /image?name=...&boxes=x,y,w,h;x,y,w,h&focal=...&tab=...     an image file in the body -> JSON
+    POST /video?...&every_frame=yes        a video file, the same -> lines of JSON: progress, then {answer} or {error}
+    POST /frame?name=...                   a video file -> its first frame as a JPEG
+    POST /find?name=...                    an image file -> {boxes}: of the people found
+    GET  /results/<id>/<file>              a file of the last result of one of the browser's tabs
 
-It listens on 127.0.0.1 alone, and answers only what comes under that name: another site's page, or a name that
-resolves to this machine, gets 403. Bodies and waiting requests are limited.
+It answers only what comes under its own name (`Guard`). Bodies and waiting requests are limited.
 """
-import base64
 import contextlib
-import hashlib
 import json
+import os
 import re
-import signal
 import socket
 import sys
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import parse_qs, urlsplit
 
-from common.demo.web.results import Results
+from common.demo.web.guard import LOCAL, Guard, content_policy
+from common.demo.web.work import Upload, Work
 from common.errors import UserError
 
 STATIC = Path(__file__).with_name('static')
-PAGES = {'/': 'index.html', '/style.css': 'style.css', '/app.js': 'app.js', '/boxes.js': 'boxes.js',
-         '/viewer.js': 'viewer.js', '/three/three.module.min.js': 'three/three.module.min.js',
-         '/three/OrbitControls.js': 'three/OrbitControls.js'}
+PAGES = {'/': 'index.html'} | {f'/{name}': name for name in (
+    'style.css', 'app.js', 'server.js', 'boxes.js', 'results.js', 'viewer.js', 'three/three.module.min.js',
+    'three/OrbitControls.js', 'three/loaders/GLTFLoader.js', 'three/utils/BufferGeometryUtils.js')}
 TYPES = {'.html': 'text/html; charset=utf-8', '.css': 'text/css', '.js': 'text/javascript', '.jpg': 'image/jpeg',
-         '.json': 'application/json', '.obj': 'model/obj', '.bin': 'application/octet-stream'}
-MAX_BYTES = 25_000_000
-DISCARDED_BYTES = 8 * MAX_BYTES  # of a refused image that are read; who sends more is cut off
+         '.json': 'application/json', '.obj': 'model/obj', '.glb': 'model/gltf-binary', '.zip': 'application/zip',
+         '.mp4': 'video/mp4', '.webm': 'video/webm'}
+OTHER = 'application/octet-stream'
+MAX_BYTES = {'/image': 25_000_000, '/find': 25_000_000, '/video': 100_000_000, '/frame': 100_000_000}
+DISCARDED_BYTES = 200_000_000  # of a refused upload that are read; who sends more is cut off
 MAX_WAITING = 8  # requests that may wait for the network at a time
 SECONDS = 30  # after which a client that sends or takes nothing is dropped
 
 
-def own_hosts(port: int) -> set[str]:
-    """The names of this server in a browser's `Host`, which leaves out the port that is HTTP's own."""
-    names = {'127.0.0.1', 'localhost'}
-    with_port = {f'{name}:{port}' for name in names}
-    return with_port | names if port == 80 else with_port
-
-
-def content_policy(page: bytes) -> str:
-    """The Content-Security-Policy of the page: nothing from elsewhere, and no script in it but its import map."""
-    found = re.search(rb'<script type="importmap">(.*?)</script>', page, re.DOTALL)
-    digest = base64.b64encode(hashlib.sha256(found[1] if found else b'').digest()).decode()
-    return f"default-src 'self'; img-src 'self' blob: data:; script-src 'self' 'sha256-{digest}'"
-
-
 class Server(ThreadingHTTPServer):
-    """Serves `Results` on 127.0.0.1; no thread of it outlives `server_close`.
+    """Serves `Work`; no thread of it outlives `server_close`.
 
     A thread that outlives the interpreter may abort the program at its very end.
 
     Args:
-        results: answers the page.
+        work: answers the page.
         port: 0 for any free one.
+        host: the address to listen on.
     Raises:
         OSError, OverflowError: it cannot listen there.
     """
     daemon_threads = False  # server_close() waits for them
 
-    def __init__(self, results: Results, port: int) -> None:
-        self.results = results
+    def __init__(self, work: Work, port: int, host: str = LOCAL) -> None:
+        self.work = work
         self.waiting = threading.BoundedSemaphore(MAX_WAITING)
         self.files = {path: (STATIC / name).read_bytes() for path, name in PAGES.items()}
         self.policy = content_policy(self.files['/'])
         self.connections: set[Any] = set()
-        super().__init__(('127.0.0.1', port), Handler)
-        self.hosts = own_hosts(self.server_port)
+        self.closing = threading.Event()
+        super().__init__((host, port), Handler)
+        self.guard = Guard(host, self.server_port)
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Remember an open connection."""
@@ -84,11 +77,13 @@ class Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def server_close(self) -> None:
-        """End the connections that browsers keep open, and wait for their threads."""
+        """End the connections that browsers keep open and the videos, wait for all threads, and delete all results."""
+        self.closing.set()
         for connection in list(self.connections):
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RD)
         super().server_close()
+        self.work.results.clear()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print what goes wrong, but for clients that go away in the middle."""
@@ -96,26 +91,15 @@ class Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def make_server(results: Results, port: int) -> Server:
-    """A server to be run by `serve_forever`. UserError if it cannot listen on that port."""
+def make_server(work: Work, port: int, host: str = LOCAL) -> Server:
+    """A server to be run by `serve_forever`. UserError if it cannot listen there."""
     try:
-        return Server(results, port)
+        return Server(work, port, host)
     except (OSError, OverflowError) as error:
-        raise UserError(f'--port {port}: cannot listen there ({error}); try another number') from error
-
-
-def serve(results: Results, port: int) -> int:
-    """Serve until Ctrl-C or SIGTERM; returns the exit code."""
-    with make_server(results, port) as server:
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-        print(f'open http://127.0.0.1:{server.server_port} in a browser; Ctrl-C ends', flush=True)
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            print('bye')
-        finally:
-            signal.signal(signal.SIGTERM, before)
-    return 0
+        if host == LOCAL:
+            raise UserError(f'--port {port}: cannot listen there ({error}); try another number') from error
+        raise UserError(f'--host {host} --port {port}: cannot listen there ({error}); give an IPv4 address of this '
+                        'computer, and a free port') from error
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -131,34 +115,42 @@ class Handler(BaseHTTPRequestHandler):
         if self._foreign():
             return
         path = urlsplit(self.path).path
-        content = self.server.files.get(path)
+        page = self.server.files.get(path)
         found = re.fullmatch(r'/results/([\w-]+)/([\w.]+)', path)
-        if content is None and found:
-            content = self.server.results.file(found[1], found[2])
-        if content is None:
+        file: BinaryIO | None = None
+        if path == '/about':
+            self._json(self.server.work.about())
+            return
+        if page is not None:
+            file = BytesIO(page)
+        elif found:
+            file = self.server.work.results.open(found[1], found[2])
+        if file is None:
             self._error(HTTPStatus.NOT_FOUND, 'there is nothing under this address')
-        else:
-            self._answer(HTTPStatus.OK, content, TYPES[Path(PAGES.get(path, path)).suffix])
+            return
+        with file:
+            self._send(file, TYPES.get(Path(PAGES.get(path, path)).suffix, OTHER))
 
     def do_POST(self) -> None:
-        """An image and its boxes."""
+        """An image or a video, and what the page wants of it."""
         if self._foreign():
             return
-        address = urlsplit(self.path)
+        path = urlsplit(self.path).path
         length = self.headers.get('Content-Length', '')
-        if address.path != '/predict':
+        if path not in MAX_BYTES:
             self._error(HTTPStatus.NOT_FOUND, 'there is nothing under this address')
         elif not re.fullmatch(r'\d{1,12}', length):
             self._error(HTTPStatus.LENGTH_REQUIRED, 'the length of the image is missing')
-        elif int(length) > MAX_BYTES:
-            self._error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f'an image may have {MAX_BYTES // 10**6} MB at most')
+        elif int(length) > MAX_BYTES[path]:
+            what = 'an image' if path in ('/image', '/find') else 'a video'
+            self._error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f'{what} may have {MAX_BYTES[path] // 10**6} MB at most')
             self._discard(int(length))
         elif not self.server.waiting.acquire(blocking=False):
             self._error(HTTPStatus.SERVICE_UNAVAILABLE, 'too many requests at once, try again in a moment')
             self._discard(int(length))
         else:
             try:
-                self._predict(self.rfile.read(int(length)), parse_qs(address.query))
+                self._work(path, self.rfile.read(int(length)))
             finally:
                 self.server.waiting.release()
 
@@ -169,22 +161,47 @@ class Handler(BaseHTTPRequestHandler):
         while left > 0 and (part := self.rfile.read(min(left, 1 << 16))):
             left -= len(part)
 
-    def _predict(self, data: bytes, query: dict[str, list[str]]) -> None:
+    def _work(self, path: str, data: bytes) -> None:
+        work = self.server.work
+        upload = self._upload()
         try:
-            name = Path(query.get('name', ['image'])[0].replace('\\', '/')).name[:200] or 'image'
-            boxes = [box.split(',') for box in query.get('boxes', [''])[0].split(';') if box]
-            focal = _number(query['focal'][0]) if 'focal' in query else None
-            answer = self.server.results.predict(data, name, boxes, focal)
+            if path == '/image':
+                self._json(work.image(data, upload))
+            elif path == '/find':
+                self._json({'boxes': work.find(data, upload)})
+            elif path == '/frame':
+                self._send(BytesIO(work.first_frame(data, upload)), TYPES['.jpg'])
+            else:
+                self._stream(data, upload)
         except UserError as error:
             self._error(HTTPStatus.BAD_REQUEST, str(error), keep=True)
-        else:
-            self._answer(HTTPStatus.OK, json.dumps(answer).encode(), TYPES['.json'])
+
+    def _upload(self) -> Upload:
+        query = parse_qs(urlsplit(self.path).query)
+        given = {name: query.get(name, [''])[0] for name in ('name', 'boxes', 'focal', 'tab', 'every_frame')}
+        name = Path(given['name'].replace('\\', '/')).name[:200] or 'image'
+        boxes = [box.split(',') for box in given['boxes'].split(';') if box]
+        return Upload(name, boxes, given['focal'], given['tab'][:40], bool(given['every_frame']))
+
+    def _stream(self, data: bytes, upload: Upload) -> None:
+        """Answer line by line while a video is computed. A page that goes away ends the computation: the next line
+        cannot be sent."""
+        self.close_connection = True
+        self._head(HTTPStatus.OK, {'Content-Type': 'application/x-ndjson'})
+
+        def report(line: dict[str, Any]) -> None:
+            if self.server.closing.is_set():
+                raise ConnectionAbortedError
+            self.wfile.write(json.dumps(line).encode() + b'\n')
+
+        try:
+            report({'answer': self.server.work.video(data, upload, report)})
+        except UserError as error:
+            report({'error': str(error)})
 
     def _foreign(self) -> bool:
         """Refuse requests that were not made to this server by its own page or by a program. True if so."""
-        origin = self.headers.get('Origin')
-        to_us = self.headers.get('Host') in self.server.hosts
-        if to_us and (origin is None or urlsplit(origin).netloc in self.server.hosts):
+        if self.server.guard.admits(self.headers.get('Host'), self.headers.get('Origin')):
             return False
         self._error(HTTPStatus.FORBIDDEN, 'this server answers its own page only')
         return True
@@ -192,25 +209,37 @@ class Handler(BaseHTTPRequestHandler):
     def _error(self, status: HTTPStatus, text: str, keep: bool = False) -> None:
         """An error message as JSON; the connection ends unless the request was read whole (`keep`)."""
         self.close_connection = self.close_connection or not keep
-        self._answer(status, json.dumps({'error': text}).encode(), TYPES['.json'])
+        self._json({'error': text}, status)
 
-    def _answer(self, status: HTTPStatus, content: bytes, kind: str) -> None:
+    def _json(self, content: dict[str, Any], status: HTTPStatus = HTTPStatus.OK) -> None:
+        self._send(BytesIO(json.dumps(content).encode()), TYPES['.json'], status)
+
+    def _send(self, file: BinaryIO, kind: str, status: HTTPStatus = HTTPStatus.OK) -> None:
+        """A file, or the part of it that the browser asks for: of videos, to jump in them."""
+        size = file.seek(0, os.SEEK_END)
+        headers = {'Content-Type': kind, 'Accept-Ranges': 'bytes'}
+        part = re.fullmatch(r'bytes=(\d{1,15})-(\d{0,15})', self.headers.get('Range', ''))
+        start = 0
+        end = size
+        if part and status == HTTPStatus.OK and int(part[1]) < size:
+            status = HTTPStatus.PARTIAL_CONTENT
+            start = int(part[1])
+            end = min(int(part[2] or size - 1) + 1, size)
+            headers['Content-Range'] = f'bytes {start}-{end - 1}/{size}'
+        file.seek(start)
+        self._head(status, headers | {'Content-Length': str(max(end - start, 0))})
+        while block := file.read(min(1 << 20, max(end - file.tell(), 0))):
+            self.wfile.write(block)
+
+    def _head(self, status: HTTPStatus, headers: dict[str, str]) -> None:
         self.send_response(status)
-        headers = {'Content-Type': kind, 'Content-Length': str(len(content)), 'Cache-Control': 'no-store',
-                   'Content-Security-Policy': self.server.policy, 'X-Content-Type-Options': 'nosniff'}
+        headers |= {'Cache-Control': 'no-store', 'Content-Security-Policy': self.server.policy,
+                    'X-Content-Type-Options': 'nosniff'}
         if self.close_connection:
             headers['Connection'] = 'close'
         for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(content)
 
     def log_message(self, form: str, *values: object) -> None:
         """Nothing is logged."""
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        raise UserError(f'the focal length is not a number: {text}') from error

@@ -20,7 +20,7 @@ from tests.demo_tools import write_image, write_snapshot
 
 SIX = {f'{kind}_{mesh}.{end}' for mesh in ('lixel', 'param') for kind, end in (
     ('output_mesh', 'jpg'), ('rendered_mesh', 'jpg'), ('output_mesh', 'obj'))}
-ALL = SIX | {'overview.jpg', 'result.json', 'result.npz', 'person_0.glb'}
+ALL = SIX | {'overview.jpg', 'result.json', 'result.npz', 'person_0.glb', 'lixel_0.glb'}
 
 
 @pytest.fixture(scope='module')
@@ -51,13 +51,24 @@ def test_one_person(demo, tmp_path):
             assert cv2.imread(str(folder / name)).shape == (240, 180, 3)
     record = json.loads((folder / 'result.json').read_text())
     assert record['width'] == 180 and record['height'] == 240
-    assert record['camera']['focal'] == [1500, 1500] and record['camera']['princpt'] == [90, 120]
+    assert record['camera']['focal'] == [360, 360] and record['camera']['princpt'] == [90, 120]
     assert record['model']['body_model'] == 'open_body' and record['model']['gender'] == 'neutral'
     person, = record['people']
     assert person['bbox'] == [20, 30, 60, 120]
     assert list(person['lixel_joints_img']) == record['joint_names'] and len(record['joint_names']) == 29
     for key in person:
         assert key in record['units'] or key in ('id', 'depth_source')
+
+
+@pytest.mark.parametrize('options, said', [([], 'y up'), (['--axes', 'camera'], 'y down')])
+def test_frames_of_the_files_are_in_header_and_units(demo, tmp_path, options, said):
+    demo('--bbox', 20, 30, 60, 120, *options)
+    folder = tmp_path / 'out' / 'photo'
+    units = json.loads((folder / 'result.json').read_text())['units']
+    for kind in ('lixel', 'param'):
+        header = (folder / f'output_mesh_{kind}.obj').read_text().splitlines()[0]
+        assert header == '# ' + units['*.obj'] and said in header
+    assert units['*.glb'].encode() in (folder / 'person_0.glb').read_bytes()
 
 
 def test_parameters_reproduce_the_vertices(demo, tmp_path):
@@ -77,7 +88,7 @@ def test_parameters_reproduce_the_vertices(demo, tmp_path):
         np.testing.assert_allclose(joints, body.joint_regressor.numpy() @ vertices[0].numpy(), atol=1e-4)
         lines = (folder / f'person_{number}' / 'output_mesh_param.obj').read_text().splitlines()
         obj = np.array([line.split()[1:] for line in lines if line.startswith('v ')], float)
-        np.testing.assert_allclose(obj, result['param_vertices_cam'][number], atol=1e-5)
+        np.testing.assert_allclose(obj * [1, -1, -1], result['param_vertices_cam'][number], atol=1e-5)
     meta = json.loads(str(result['meta']))
     assert set(meta['units']) >= set(result) - {'meta', 'joint_names'}
 
@@ -93,7 +104,7 @@ def test_lixel_pixels_do_not_depend_on_the_camera(demo, tmp_path):
         camera.append((result['focal'].tolist(), float(result['root_depth'][0])))
     np.testing.assert_allclose(pixels[1:], np.broadcast_to(pixels[0], np.shape(pixels[1:])), atol=0.1)
     assert camera[1][0] == [500, 500] and camera[2][0] == [5000, 4000] and camera[6] == ([900, 900], 4)
-    assert camera[3] == ([1500, 1500], 5) and camera[4] == ([1500, 1500], 12)  # a depth changes no focal length
+    assert camera[3] == ([360, 360], 5) and camera[4] == ([360, 360], 12)  # a depth changes no focal length
 
 
 def test_several_people_have_folders_of_their_own(demo, tmp_path):
@@ -101,7 +112,7 @@ def test_several_people_have_folders_of_their_own(demo, tmp_path):
     folder = tmp_path / 'out' / 'photo'
     assert {p.name for p in folder.iterdir()} == {
         'person_0', 'person_1', 'rendered_mesh_lixel.jpg', 'rendered_mesh_param.jpg', 'overview.jpg', 'result.json',
-        'result.npz', 'person_0.glb', 'person_1.glb'}
+        'result.npz', 'person_0.glb', 'person_1.glb', 'lixel_0.glb', 'lixel_1.glb'}
     for number in (0, 1):
         assert {p.name for p in (folder / f'person_{number}').iterdir()} == SIX
     assert [p['id'] for p in json.loads((folder / 'result.json').read_text())['people']] == [0, 1]
@@ -113,6 +124,7 @@ def test_lixel_stage_writes_no_parameters(demo, tmp_path):
     assert {p.name for p in folder.iterdir()} == {name for name in ALL if 'param' not in name} - {'person_0.glb'}
     record = json.loads((folder / 'result.json').read_text())
     assert record['people'][0]['depth_source'] == 'box area' and 'pose' not in record['people'][0]
+    assert record['units']['*.glb'].encode() in (folder / 'lixel_0.glb').read_bytes()
 
 
 def test_left_hand(tmp_path):
@@ -215,7 +227,7 @@ def test_sizes_of_images(demo, tmp_path, height, width):
     ('--bbox 1 2 0 4', 'no area'), ('--bbox 60 70 170 220', 'xyxy'), ('--bbox full --detect', 'give one of them'),
     ('--bbox full --root_depth 0.3', 'at least 1.1 m'), ('--bbox full --root_depth 3 4', '2 numbers for 1 people'),
     ('--bbox full --focal 0', 'positive'), ('--bbox full --focal 1e308', 'positive'),
-    ('--bbox full --smooth gaussian', 'for videos'), ('--bbox full --focal 1 2 3', 'takes one number'),
+    ('--bbox full --smooth', 'for videos'), ('--bbox full --focal 1 2 3', 'takes one number'),
     ('--bbox full --left', 'is for hands'), ('--bbox_file nothing.json', 'cannot be read')])
 def test_mistakes_write_nothing(demo, tmp_path, options, told):
     with pytest.raises(UserError, match=told) as caught:

@@ -185,3 +185,12 @@ def test_a_frame_that_is_not_there(tmp_path: Path) -> None:
         run(tmp_path, [{'frame': 1, 'bbox': [5, 4, 20, 40]}, {'frame': 3, 'bbox': [5, 4, 20, 40]}],
             '--input', str(path))
     assert not list((tmp_path / 'out').iterdir())
+
+
+@pytest.mark.parametrize('wrap', [list, lambda entries: {'annotations': entries, 'categories': [{'id': 1}]}])
+def test_numbers_without_a_list_of_images(tmp_path: Path, wrap: Any) -> None:
+    """As in COCO's files of results: good for images that are named by their numbers; others need the list."""
+    entries = [{'image_id': 139, 'bbox': B, 'category_id': 1}]
+    assert by_image(table_of(tmp_path, wrap(entries)), [Path('000000000139.jpg')]) == [[B]]
+    with pytest.raises(UserError, match='fit no image: 139. .*needs the list "images" of COCO, with "id" and "file_'):
+        by_image(table_of(tmp_path, wrap(entries)))

@@ -9,15 +9,16 @@ import cv2
 import numpy as np
 import pytest
 
-from common.demo.inputs.avif import upright
 from common.demo.inputs.box_file import read_box_file
 from common.demo.inputs.box_table import BoxTable
 from common.demo.inputs.boxes import check_box, person_shaped
+from common.demo.inputs.find import find_inputs
 from common.demo.inputs.images import frame_count, read_image
-from common.demo.inputs.sources import BoxSource, InputImage, find_inputs, read_frames, read_images
+from common.demo.inputs.sources import BoxSource, InputImage, read_frames, read_images
 from common.demo.inputs.video import Video
-from common.demo.outputs.video_files import OverlayVideos
+from common.demo.outputs.video_writer import VideoWriter
 from common.errors import UserError
+from common.files.avif import upright
 
 
 def gradient(height, width):
@@ -40,9 +41,9 @@ def test_kinds_of_images(tmp_path):
     for name, stored in {'colour.png': bgr, 'rgba.png': np.concatenate([bgr, alpha], -1),
                          'sixteen.png': bgr.astype(np.uint16) * 257, 'ünï-名前.png': bgr}.items():
         (tmp_path / name).write_bytes(cv2.imencode('.png', stored)[1].tobytes())
-        np.testing.assert_array_equal(read_image(tmp_path / name), rgb)
+        np.testing.assert_array_equal(read_image(tmp_path / name).image, rgb)
     cv2.imwrite(str(tmp_path / 'grey.png'), rgb[..., 0])
-    np.testing.assert_array_equal(read_image(tmp_path / 'grey.png'), np.repeat(rgb[..., :1], 3, -1))
+    np.testing.assert_array_equal(read_image(tmp_path / 'grey.png').image, np.repeat(rgb[..., :1], 3, -1))
 
 
 def test_exif_orientation_is_applied(tmp_path):
@@ -51,7 +52,7 @@ def test_exif_orientation_is_applied(tmp_path):
     stored = cv2.rotate(upright, cv2.ROTATE_90_COUNTERCLOCKWISE)
     data = cv2.imencode('.jpg', stored[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, 100])[1].tobytes()
     (tmp_path / 'phone.jpg').write_bytes(with_orientation(data, 6))
-    read = read_image(tmp_path / 'phone.jpg')
+    read = read_image(tmp_path / 'phone.jpg').image
     assert read.shape == (60, 40, 3)
     assert np.abs(read.astype(int) - upright).mean() < 3
 
@@ -74,7 +75,7 @@ def test_avif_orientation_is_applied(tmp_path, turns, mirror, corners):
     if mirror is None:
         data = data.replace(b'\x85\x86', b'\x85\0')  # the item has no such property
     (tmp_path / 'phone.avif').write_bytes(data)
-    read = read_image(tmp_path / 'phone.avif')
+    read = read_image(tmp_path / 'phone.avif').image
     assert read.shape == ((12, 8, 3) if turns % 2 else (8, 12, 3))
     colors = {'r': [255, 0, 0], 'g': [0, 255, 0], 'b': [0, 0, 255], 'k': [0, 0, 0]}
     for color, (row, column) in zip(corners, [(0, 0), (0, -1), (-1, 0), (-1, -1)], strict=True):
@@ -93,7 +94,7 @@ def test_avif_with_odd_boxes_is_read_as_it_is(cut):
 def test_image_named_jfif(tmp_path):
     """As browsers on Windows name JPEG files."""
     (tmp_path / 'a.JFIF').write_bytes(cv2.imencode('.jpg', gradient(40, 60))[1].tobytes())
-    assert [read_image(path).shape for path in find_inputs(tmp_path)] == [(40, 60, 3)]
+    assert [read_image(path).image.shape for path in find_inputs(tmp_path)] == [(40, 60, 3)]
 
 
 def test_hidden_files_are_no_images(tmp_path):
@@ -161,7 +162,8 @@ def test_folder_reads_on_past_bad_images(tmp_path):
     found = list(read_images(find_inputs(tmp_path), source, failed))
     assert [p.path.name for p in found] == ['a.png', 'c.png']
     assert [len(p.boxes) for p in found] == [1, 1]
-    assert len(failed) == 2 and 'b.png' in failed[0] and 'bad.jpg' in failed[1]
+    assert source.empty == ['b.png']
+    assert len(failed) == 1 and 'bad.jpg' in failed[0]
 
 
 def test_numbers_as_names_of_images(tmp_path):
@@ -221,7 +223,7 @@ def test_video_whose_name_is_no_text(tmp_path):
     with pytest.raises(UserError, match='names in UTF-8'):
         Video(path)
     with pytest.raises(UserError, match='names in UTF-8'):
-        OverlayVideos(path, None, 25)
+        VideoWriter(path, 'rendered_mesh_lixel', (48, 64), 25)
 
 
 def test_video_frames_in_order(tmp_path):
@@ -250,7 +252,7 @@ def test_a_jpeg_that_is_cut_off_is_refused(tmp_path, share):
     data = cv2.imencode('.jpg', noise)[1].tobytes()
     path = tmp_path / 'half.jpg'
     path.write_bytes(data)
-    assert read_image(path).shape == (64, 48, 3)
+    assert read_image(path).image.shape == (64, 48, 3)
     path.write_bytes(data[:int(share * len(data))])
     with pytest.raises(UserError, match='half.jpg is cut off'):
         read_image(path)

@@ -43,8 +43,10 @@ def test_given_twice_is_for_all_programs_and_not_for_settings():
 
 
 @pytest.mark.parametrize('option, value, needed', [
-    ('--detector', 'keypointrcnn_resnet50_fpn', '--detect'), ('--detector_weights', 'x', '--detect'),
-    ('--detector_threshold', '0', '--detect or --bbox_file'), ('--port', '0', '--serve')])
+    ('--detector', 'keypointrcnn_resnet50_fpn', '--detect or --serve'),
+    ('--detector_weights', 'x', '--detect or --serve'),
+    ('--detector_threshold', '0', '--detect or --bbox_file or --serve'), ('--port', '0', '--serve'),
+    ('--host', '0.0.0.0', '--serve')])
 def test_options_that_would_do_nothing(photo, option, value, needed):
     assert complaint('--input', photo, '--bbox', 'full', option, value) == f'{option} needs {needed}'
 
@@ -52,10 +54,13 @@ def test_options_that_would_do_nothing(photo, option, value, needed):
 def test_formats_and_filters_that_would_do_nothing(photo):
     format_alone = complaint('--input', photo, '--detect', '--bbox_format', 'xywh')
     assert format_alone == '--bbox_format needs --bbox or --bbox_file'
-    assert complaint('--input', photo, '--bbox', 'full', '--smooth', 'gaussian') == '--smooth is for videos'
+    assert complaint('--input', photo, '--bbox', 'full', '--smooth') == '--smooth is for videos'
+    assert complaint('--input', photo, '--bbox', 'full', '--side_by_side') == '--side_by_side is for videos'
+    assert complaint('--input', photo, '--bbox', 'full', '--every_frame') == '--every_frame is for videos'
+    assert complaint('--input', 'a.mp4', '--detect', '--every_frame') == '--every_frame needs --bbox'
     folder = photo.with_suffix('.mp4')  # holds images, whatever it is called
     folder.mkdir()
-    assert complaint('--input', folder, '--bbox', 'full', '--smooth', 'gaussian') == '--smooth is for videos'
+    assert complaint('--input', folder, '--bbox', 'full', '--smooth') == '--smooth is for videos'
     assert 'from 0 to 1' in complaint('--input', photo, '--detect', '--detector_threshold', 'nan')
 
 
@@ -65,11 +70,11 @@ def test_the_original_placement_needs_a_depth(photo):
 
 
 @pytest.mark.parametrize('words', [
-    '--input a.jpg', '--bbox full', '--bbox_format xyxy', '--bbox_file a', '--detect', '--smooth gaussian',
-    '--output out'])
+    '--input a.jpg', '--bbox full', '--bbox_format xyxy', '--bbox_file a', '--detect', '--smooth',
+    '--side_by_side', '--turntable', '--every_frame', '--output out'])
 def test_the_page_takes_its_images_and_boxes_itself(words):
     assert complaint('--serve', *words.split()).startswith(f'{words.split()[0]} does not go with --serve')
-    assert complaint('--serve', '--detector_weights', 'x') == '--detector_weights needs --detect'
+    assert complaint('--serve', '--root_depth', 3, 4) == '--root_depth takes one number with --serve'
 
 
 @pytest.mark.parametrize('option', ['--input', '--output', '--bbox_file', '--detector_weights'])
@@ -86,7 +91,7 @@ def test_negative_numbers_in_any_form():
     ('--bbox -1e3 0 5 5', 'photo.jpg: --bbox: -1e3 0 5 5 lies outside the image of 180 x 240 pixels'),
     ('--bbox -inf 0 5 5', 'photo.jpg: --bbox: a box is four numbers in pixels, x y w h, not -inf 0 5 5'),
     ('--bbox full --princpt -1e7 5', '--princpt must be two finite numbers of pixels, at most 1000000'),
-    ('--bbox full --focal -1e3', '--focal must be a positive number of pixels, from 1 to 1000000 (1500 if not given)')])
+    ('--bbox full --focal -1e3', '--focal must be a positive number of pixels, from 1 to 1000000')])
 def test_negative_numbers_are_values(photo, option, told):
     assert complaint('--input', photo, *option.split()) == told
 
@@ -101,4 +106,5 @@ def test_exit_code_and_one_line(tmp_path):
 def test_a_page_that_cannot_start_leaves_the_signals_alone():
     before = signal.getsignal(signal.SIGTERM)
     assert '--port 70000: cannot listen there' in complaint('--serve', '--port', 70000)
+    assert complaint('--serve', '--host', '300.1.1.1').startswith('--host 300.1.1.1 --port 8765: cannot listen there')
     assert signal.getsignal(signal.SIGTERM) is before

@@ -92,16 +92,14 @@ def network_outputs(snapshot: Path, body_model: str, patches: np.ndarray) -> tup
 
 
 @pytest.mark.parametrize('body_model, cube, focal', [
-    ('open_body', 2., None), ('open_body', 2., 1100.), ('open_hand', 0.3, None)])
-def test_both_meshes_are_the_original_ones(tmp_path: Path, body_model: str, cube: float, focal: float | None) -> None:
+    ('open_body', 2., 1500.), ('open_body', 2., 1100.), ('open_hand', 0.3, 1500.)])
+def test_both_meshes_are_the_original_ones(tmp_path: Path, body_model: str, cube: float, focal: float) -> None:
     snapshot = write_snapshot(tmp_path / 'tiny.pth.tar', f'body_model={body_model}')
     photo = write_image(tmp_path / 'photo.png', HEIGHT, WIDTH)
     words = ['--gpu', 'cpu', '--snapshot', snapshot, '--output', tmp_path / 'out', '--input', photo,
-             '--placement', 'original', '--root_depth', *DEPTHS]
+             '--placement', 'original', '--axes', 'camera', '--focal', focal, '--root_depth', *DEPTHS]
     for box in BOXES:
         words += ['--bbox', *box]
-    if focal is not None:
-        words += ['--focal', focal]
     assert main([str(word) for word in words]) == 0
 
     image = cv2.imread(str(photo))[..., ::-1].copy()
@@ -112,7 +110,7 @@ def test_both_meshes_are_the_original_ones(tmp_path: Path, body_model: str, cube
     root_row = human_model.joint_regressor[0].double().numpy()  # Pelvis or Wrist
     for number, (_, to_image) in enumerate(crops):
         expected = original_meshes(lixel[number], param[number], to_image, root_row, cube, DEPTHS[number],
-                                   focal or 1500.)
+                                   focal)
         for kind, mesh in expected.items():
             written = read_obj(tmp_path / 'out' / 'photo' / f'person_{number}' / f'output_mesh_{kind}.obj')
             np.testing.assert_allclose(written, mesh, rtol=0, atol=TOLERANCE, err_msg=f'{kind} {number}')

@@ -69,7 +69,7 @@ def test_given_depth_changes_no_focal_length(depth: float) -> None:
     person = prediction()
     camera = choose_camera([person], SIZE)
     placed = place(person, camera, 2., depth)
-    assert camera.focal.tolist() == [1500, 1500] and camera.focal_source == 'default'
+    assert camera.focal.tolist() == [1200, 1200] and camera.focal_source.startswith('default: 1.5 times')
     assert placed.depth_source == 'given'
     assert placed.root_depth == placed.trans[2] + person.body.root[2] == depth
 
@@ -86,7 +86,7 @@ def test_without_parametric_mesh_the_box_decides():
     person.body = None
     placed = place(person, choose_camera([person], SIZE), 2.)
     assert placed.depth_source == 'box area' and placed.param_cam is None
-    assert placed.root_depth == depth_from_box(person.crop_bbox, (1500, 1500), 2.)
+    assert placed.root_depth == depth_from_box(person.crop_bbox, (1200, 1200), 2.)
 
 
 def test_failed_fit_falls_back_to_the_box():

@@ -1,63 +1,39 @@
-"""The demo's web page: the server's answers and refusals, and the page itself in a headless Chromium."""
-import concurrent.futures
-import http.client
+"""The server of the demo's web page: its answers and refusals."""
+import functools
 import json
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import urllib.request
-from urllib.parse import urlencode
 
 import cv2
 import numpy as np
 import pytest
 
-from common.demo.people.placer import Placer
-from common.demo.pipeline import Pipeline
-from common.demo.web import results
 from common.demo.web import server as web
-from common.demo.web.results import RESULTS_KEPT, Results
-from main.config import ROOT, cfg
-from main.predictor import joint_reader, load_predictor
-from tests.demo_tools import blobs, write_image, write_snapshot
-from tests.web_driver import Browser, browser_missing
+from common.demo.web import work
+from common.demo.web.guard import Guard
+from common.demo.web.serve import greeting
+from main.config import ROOT
+from tests.demo_tools import write_snapshot
+from tests.page_server import jpeg, page_server, send
 
 
 @pytest.fixture(scope='module')
 def server(tmp_path_factory):
-    folder = tmp_path_factory.mktemp('web')
-    cfg.load('nano')
-    predictor = load_predictor(cfg, write_snapshot(folder / 'tiny.pth.tar'))
-    joints = joint_reader(predictor.human_model, 'all', cfg.data_dir)
-    with web.make_server(Results(Pipeline(predictor, Placer(cfg.bbox_3d_size), joints)), 0) as running:
-        thread = threading.Thread(target=running.serve_forever)
-        thread.start()
+    with page_server(tmp_path_factory.mktemp('web')) as running:
         yield running
-        running.shutdown()
-        thread.join()
 
 
 @pytest.fixture
 def ask(server):
-    """Sends one request; returns (status, body, headers)."""
-    def send(method, path, body=None, headers=None, **query):
-        connection = http.client.HTTPConnection('127.0.0.1', server.server_port, timeout=300)
-        connection.request(method, path + ('?' + urlencode(query) if query else ''), body, headers or {})
-        answer = connection.getresponse()
-        content = answer.read()
-        connection.close()
-        return answer.status, content, answer.headers
-
-    return send
-
-
-def jpeg(height=120, width=90):
-    return cv2.imencode('.jpg', blobs(height, width)[..., ::-1])[1].tobytes()
+    return functools.partial(send, server)
 
 
 def test_image_to_files(ask):
-    status, content, _ = ask('POST', '/predict', jpeg(), name='a/b\\photo.jpg', boxes='10,10,40,90;30,5,50,100',
+    status, content, _ = ask('POST', '/image', jpeg(), name='a/b\\photo.jpg', boxes='10,10,40,90;30,5,50,100',
                              focal='800')
     assert status == 200
     answer = json.loads(content)
@@ -68,13 +44,15 @@ def test_image_to_files(ask):
     assert cv2.imdecode(np.frombuffer(files['rendered_mesh_lixel.jpg'], np.uint8), 1).shape == (120, 90, 3)
     vertices = np.frombuffer(files['mesh_lixel_1.bin'], '<f4').reshape(-1, 3)
     obj = [line.split()[1:] for line in files['mesh_lixel_1.obj'].decode().splitlines() if line.startswith('v ')]
-    np.testing.assert_allclose(np.array(obj, float), vertices, atol=1e-6)
+    np.testing.assert_allclose(np.array(obj, float) * [1, -1, -1], vertices, atol=1e-6)
     assert np.frombuffer(files['faces.bin'], '<u4').max() == len(vertices) - 1
     assert json.loads(files['result.json']) == answer['record']
 
 
-@pytest.mark.parametrize('path', ['/', '/app.js', '/boxes.js', '/viewer.js', '/style.css', '/three/three.module.min.js',
-                                  '/three/OrbitControls.js'])
+@pytest.mark.parametrize('path', ['/', '/app.js', '/boxes.js', '/results.js', '/server.js',
+                                  '/viewer.js', '/style.css', '/three/three.module.min.js',
+                                  '/three/OrbitControls.js', '/three/loaders/GLTFLoader.js',
+                                  '/three/utils/BufferGeometryUtils.js'])
 def test_page_needs_nothing_from_elsewhere(ask, path):
     status, content, headers = ask('GET', path)
     assert status == 200 and len(content) > 300
@@ -85,13 +63,13 @@ def test_page_needs_nothing_from_elsewhere(ask, path):
 
 @pytest.mark.parametrize('path', [
     '/../server.py', '/%2e%2e/server.py', '//etc/passwd', '/three/', '/three/LICENSE', '/index.html',
-    '/results/x/y.json', '/results/../../etc/passwd', '/app.js/', '/predict'])
+    '/results/x/y.json', '/results/../../etc/passwd', '/app.js/', '/image'])
 def test_nothing_else_is_served(ask, path):
     assert ask('GET', path)[0] == 404
 
 
 @pytest.mark.parametrize('headers', [{'Host': 'evil.example'}, {'Origin': 'https://evil.example'}, {'Origin': 'null'}])
-@pytest.mark.parametrize('method, path', [('GET', '/'), ('POST', '/predict')])
+@pytest.mark.parametrize('method, path', [('GET', '/'), ('POST', '/image')])
 def test_other_sites_are_refused(ask, headers, method, path):
     assert ask(method, path, b'x' if method == 'POST' else None, headers)[0] == 403
 
@@ -101,7 +79,7 @@ def test_other_sites_are_refused(ask, headers, method, path):
     (8765, 'localhost', 403), (8765, 'localhost:8765', 200)])
 def test_hosts_as_browsers_write_them(ask, server, monkeypatch, port, host, status):
     """They leave out port 80, HTTP's own."""
-    monkeypatch.setattr(server, 'hosts', web.own_hosts(port))
+    monkeypatch.setattr(server, 'guard', Guard('127.0.0.1', port))
     assert ask('GET', '/', None, {'Host': host, 'Origin': f'http://{host}'})[0] == status
 
 
@@ -113,17 +91,20 @@ def test_hosts_as_browsers_write_them(ask, server, monkeypatch, port, host, stat
     (jpeg(), {'boxes': '1,1,40,40', 'focal': 'x'}, 'not a number'),
     (jpeg(), {'boxes': '1,1,40,40', 'focal': '-3'}, 'positive')])
 def test_mistakes_are_told(ask, body, query, told):
-    status, content, _ = ask('POST', '/predict', body, **query)
+    status, content, _ = ask('POST', '/image', body, **query)
     assert status == 400
     assert told in json.loads(content)['error']
 
 
 def test_limits(ask, monkeypatch):
-    monkeypatch.setattr(results, 'MAX_PIXELS', 10_000)
-    status, content, _ = ask('POST', '/predict', jpeg(), boxes='1,1,40,40')
+    monkeypatch.setattr(work, 'MAX_PIXELS', 10_000)
+    status, content, _ = ask('POST', '/image', jpeg(), boxes='1,1,40,40')
     assert status == 400 and '90 x 120 pixels are too many' in json.loads(content)['error']
-    assert ask('POST', '/predict', None, {'Content-Length': '26000000'}, boxes='1,1,40,40')[0] == 413
-    assert ask('POST', '/predict', None, {'Content-Length': '-1'})[0] == 411
+    for path, size, told in (('/image', 26_000_000, 'an image may have 25 MB'),
+                             ('/video', 101_000_000, 'a video may have 100 MB')):
+        status, content, _ = ask('POST', path, None, {'Content-Length': str(size)}, boxes='1,1,40,40')
+        assert status == 413 and told in json.loads(content)['error']
+    assert ask('POST', '/image', None, {'Content-Length': '-1'})[0] == 411
     assert ask('POST', '/elsewhere', b'x')[0] == 404
 
 
@@ -132,41 +113,48 @@ def test_refused_uploads_hear_why(ask, server, monkeypatch):
     body = bytes(20_000_000)
     monkeypatch.setattr(server, 'waiting', threading.BoundedSemaphore(1))
     with server.waiting:
-        status, content, _ = ask('POST', '/predict', body, boxes='1,1,40,40')
+        status, content, _ = ask('POST', '/image', body, boxes='1,1,40,40')
     assert status == 503 and 'too many requests' in json.loads(content)['error']
-    monkeypatch.setattr(web, 'MAX_BYTES', 1_000_000)
-    status, content, _ = ask('POST', '/predict', body, boxes='1,1,40,40')
+    monkeypatch.setitem(web.MAX_BYTES, '/image', 1_000_000)
+    status, content, _ = ask('POST', '/image', body, boxes='1,1,40,40')
     assert status == 413 and '1 MB at most' in json.loads(content)['error']
-
-
-def test_requests_at_once_and_in_a_row(ask, server):
-    """Each gets its own answer; old results make room for new ones."""
-    def one(i):
-        status, content, _ = ask('POST', '/predict', jpeg(), name=f'{i}.jpg', boxes=f'{i},1,40,80')
-        answer = json.loads(content)
-        assert status == 200 and answer['record']['people'][0]['bbox'][0] == i
-        return answer['folder']
-
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        folders = list(pool.map(one, range(RESULTS_KEPT + 2)))
-    assert len(set(folders)) == RESULTS_KEPT + 2
-    found = [ask('GET', folder + 'result.json')[0] for folder in folders]
-    assert found.count(200) == RESULTS_KEPT and found.count(404) == 2
 
 
 def test_too_many_waiting(ask, server):
     taken = [server.waiting.acquire(blocking=False) for _ in range(web.MAX_WAITING)]
     try:
         assert all(taken)
-        assert ask('POST', '/predict', jpeg(), boxes='1,1,40,80')[0] == 503
+        assert ask('POST', '/image', jpeg(), boxes='1,1,40,80')[0] == 503
     finally:
         for _ in taken:
             server.waiting.release()
-    assert ask('POST', '/predict', jpeg(), boxes='1,1,40,80')[0] == 200
+    assert ask('POST', '/image', jpeg(), boxes='1,1,40,80')[0] == 200
 
 
 def test_listens_on_this_machine_only(server):
     assert server.server_address[0] == '127.0.0.1'
+
+
+@pytest.mark.parametrize('host, origin, admitted', [
+    ('192.168.1.10:8765', 'http://192.168.1.10:8765', True), ('localhost:8765', None, True),
+    (f'{socket.gethostname()}:8765', f'http://{socket.gethostname()}:8765', True),
+    ('evil.example:8765', 'http://evil.example:8765', False), ('192.168.1.10', None, False),
+    ('192.168.1.10:8765', 'http://evil.example', False), (None, None, False)])
+def test_who_may_ask_a_server_for_other_computers(host, origin, admitted):
+    """With --host: addresses in numbers and the computer's own name, which no other site can take."""
+    assert Guard('0.0.0.0', 8765).admits(host, origin) == admitted
+    assert not Guard('127.0.0.1', 8765).admits('192.168.1.10:8765', None)
+
+
+def test_how_to_reach_the_page_is_said(monkeypatch):
+    monkeypatch.delenv('SSH_CONNECTION', raising=False)
+    tunnel = f'ssh -L 8765:127.0.0.1:8765 user@{socket.gethostname()}'
+    assert greeting(8765, None, False) == ['open http://127.0.0.1:8765 in a browser; Ctrl-C ends']
+    address, warning, safer = greeting(8765, '0.0.0.0', True)
+    assert address.startswith(f'open http://{socket.gethostname()}:8765 ')
+    assert warning.startswith('warning: everybody') and 'no password' in warning and tunnel in safer
+    monkeypatch.setenv('SSH_CONNECTION', '1')
+    assert tunnel in greeting(8765, None, False)[1]
 
 
 @pytest.mark.timeout(180)
@@ -183,58 +171,3 @@ def test_command_serves_until_it_is_told_to_end(tmp_path):
             assert process.wait(60) == 0
         finally:
             process.kill()
-
-
-def place_of(browser, element):
-    return browser.script(f'const r = document.getElementById("{element}").getBoundingClientRect();'
-                          'return [r.left, r.top, r.width, r.height]')
-
-
-def text_of(browser, element):
-    return browser.script(f'return document.getElementById("{element}").textContent')
-
-
-@pytest.mark.skipif(bool(browser_missing()), reason=f'no browser for the page: {browser_missing()} not installed')
-def test_page_in_a_browser(server, tmp_path):
-    """Draw a box with the mouse, compute, see the mesh in 3-D, turn it, download files, choose the other mesh."""
-    image = write_image(tmp_path / 'my photo.jpg', 360, 480)
-    with Browser(tmp_path) as browser:
-        browser.open(f'http://127.0.0.1:{server.server_port}/')
-        browser.wait(lambda: browser.script('return document.body.dataset.state') == 'idle')
-        browser.type('#file', str(image))
-        browser.wait(lambda: text_of(browser, 'status').startswith('my photo'))
-        assert browser.script('return document.getElementById("run").disabled') is True
-
-        left, top, width, _ = place_of(browser, 'photo')
-        unit = width / 480  # pixels of the window per pixel of the image
-        browser.drag([left + 100 * unit, top + 50 * unit], [left + 220 * unit, top + 320 * unit])
-        assert 'person 0' in text_of(browser, 'boxes')
-        browser.click('#run')
-        browser.wait(lambda: browser.script('return document.body.dataset.state') in ('done', 'error'))
-        assert text_of(browser, 'status').startswith('1 people')
-        assert browser.script('const i = document.getElementById("overlay"); return [i.naturalWidth, i.naturalHeight]'
-                              ) == [480, 360]
-
-        def view():
-            png = np.frombuffer(browser.screenshot('#view'), np.uint8)
-            return cv2.imdecode(png, cv2.IMREAD_COLOR).astype(int)
-
-        front = view()
-        assert (front[5:-5, 5:-5].min(-1) < 235).mean() > 0.002  # something is drawn on the white ground
-        left, top, width, height = place_of(browser, 'view')
-        middle = [left + width / 2, top + height / 2]
-        browser.drag(middle, [middle[0] + 120, middle[1] + 40])
-        assert np.abs(view() - front).max() > 60  # turned
-
-        for name in ('mesh_param_0.obj', 'result.json'):
-            browser.click(f'#downloads a[href$="{name}"]')
-            saved = tmp_path / f'my photo_{name}'
-            browser.wait(lambda saved=saved: saved.exists() and saved.stat().st_size)
-        record = json.loads((tmp_path / 'my photo_result.json').read_text())
-        assert record['source'] == 'my photo.jpg'
-        np.testing.assert_allclose(record['people'][0]['bbox'], [100, 50, 120, 270], atol=2)
-        assert (tmp_path / 'my photo_mesh_param_0.obj').read_text().count('\nv ') == 6890
-
-        browser.click('#kinds input[value=lixel]')
-        browser.wait(lambda: browser.script('return document.getElementById("overlay").src').endswith('lixel.jpg'))
-        assert not browser.complaints()

@@ -2,8 +2,10 @@
 import os
 
 import pytest
+import torch
 
 from common.devices import cpus
+from main import cli
 
 
 @pytest.mark.parametrize(('files', 'quota'), [
@@ -19,3 +21,15 @@ def test_the_quota_of_a_container_counts(files, quota, tmp_path, monkeypatch):
     monkeypatch.setattr(cpus, 'CGROUP', tmp_path)
     monkeypatch.setattr(os, 'sched_getaffinity', lambda _: set(range(64)), raising=False)
     assert cpus.core_count() == {1.5: 2, 4: 4, None: 64}[quota]
+
+
+@pytest.mark.parametrize(('threads', 'cores', 'used'), [(64, 2, 2), (1, 8, 1), (4, 4, 4)])
+def test_pytorch_takes_no_more_threads_than_the_container_has_cores(threads, cores, used, monkeypatch):
+    """It sees all cores of the machine; fewer, by OMP_NUM_THREADS, stay fewer."""
+    monkeypatch.setenv('CUDA_VISIBLE_DEVICES', '')  # for what follows to be undone
+    set_to = []
+    monkeypatch.setattr(cli, 'core_count', lambda: cores)
+    monkeypatch.setattr(torch, 'get_num_threads', lambda: threads)
+    monkeypatch.setattr(torch, 'set_num_threads', set_to.append)
+    cli.configure(cli.make_parser('').parse_intermixed_args(['--gpu', 'cpu']))
+    assert set_to == [used]

@@ -7,14 +7,15 @@ import torch
 from torch import nn
 
 from common import base
+from common.devices import wrap as devices_wrap
 from common.devices.wrap import wrap
 from common.human_model import get_human_model
 from common.snapshot import checkpoint
 from common.train.optim import freeze_and_collect
 from main.model import get_model
-from tests.common.devices.simulation import cpu_devices, simulate
 from tests.tiny import RandomDataset, tiny_config, use_random_data
 from tool.bench.network import random_batch
+from tool.gpus.simulation import cpu_devices, simulated_devices
 
 STAGES = {'lixel': ['heatmap_loss_weight=1'], 'pose only': [], 'frozen pose': ['freeze_pose=true'],
           'param': ['stage=param'], 'hand param': ['stage=param', 'body_model=open_hand'],
@@ -22,9 +23,10 @@ STAGES = {'lixel': ['heatmap_loss_weight=1'], 'pose only': [], 'frozen pose': ['
 
 
 @pytest.fixture
-def sent(monkeypatch):
+def sent():
     """The numbers sent between the simulated devices."""
-    return simulate(monkeypatch)
+    with simulated_devices() as sent:
+        yield sent
 
 
 @pytest.fixture
@@ -142,6 +144,17 @@ def test_a_test_on_several_devices_is_that_on_one(sent, monkeypatch, tmp_path, b
             assert got.keys() == want.keys()
             for key, value in got.items():
                 assert np.abs(value - want[key]).max() < 1e-4, key
+
+
+def test_batches_go_to_their_devices_in_parts_straight_from_the_host(sent, monkeypatch, tmp_path, caplog):
+    """Not whole to the first device; a training also says how to be faster."""
+    use_random_data(monkeypatch, length=9)
+    monkeypatch.setattr(devices_wrap, 'to_device', lambda *args: pytest.fail('a copy of the whole batch'))
+    settings = ['lixel_epochs=1']
+    with caplog.at_level('INFO', 'common'):
+        train(monkeypatch, tmp_path, 3, *settings)
+    assert 'torchrun --nproc_per_node 3 main/train.py' in caplog.text and sent['batches'] > 0
+    base.Tester(tiny_config(tmp_path), checkpoint.snapshot_path(tmp_path / 'model_dump', 0)).test()
 
 
 @pytest.mark.parametrize('name', STAGES)

@@ -1,4 +1,8 @@
-"""The full-size network on fake CUDA devices: no tensor of another device gets in, and nothing waits for the GPU."""
+"""The full-size network on fake CUDA devices: no tensor of another device gets in, and nothing waits for the GPU.
+
+Backward passes run on the meta device, which has no values either: PyTorch's engine asks a driver about fake CUDA ones.
+"""
+import contextlib
 from collections import Counter
 
 import pytest
@@ -10,13 +14,14 @@ from torch.utils._pytree import tree_leaves
 
 from common.devices.wrap import wrap
 from common.human_model import get_human_model
+from common.nets.fuse import fold_batchnorm
 from common.train.optim import freeze_and_collect
 from main.config import Config
 from main.model import get_model
-from tests.common.devices.simulation import simulate
 from tool.bench.network import random_batch
+from tool.gpus.simulation import simulated_devices
+from tool.gpus.waits import WAITING
 
-WAITING = ('_local_scalar_dense', 'nonzero', 'is_nonzero', 'equal', 'masked_select')
 CASES = {'lixel': ('body', ['heatmap_loss_weight=1'], 'train'), 'pose only': ('body', [], 'train'),
          'param': ('body', ['stage=param'], 'train'), 'hand param': ('hand', ['stage=param'], 'train'),
          'test': ('body', ['stage=param'], 'test'), 'hand test': ('hand', ['stage=param'], 'test')}
@@ -74,7 +79,7 @@ def fake_network(name, mode):
         model = get_model(config, body, phase)
         model.pose_only = name == 'pose only'
         if phase == 'test':
-            model.requires_grad_(False)
+            fold_batchnorm(model.eval()).requires_grad_(False)
         else:
             freeze_and_collect(model)
         convert(model, to_cuda)
@@ -85,27 +90,30 @@ def fake_network(name, mode):
 def mode(monkeypatch):
     """Fake CUDA devices; autocast believes in them."""
     monkeypatch.setattr(torch.cuda.amp.common, 'amp_definitely_not_available', lambda: False)
+    monkeypatch.setattr(FakeTensorMode, '__deepcopy__', lambda self, memo: self, raising=False)  # for copies of layers
     return FakeTensorMode()
 
 
-@pytest.mark.parametrize('amp', ['none', 'fp16'])
+@pytest.fixture
+def watch():
+    return Watch()
+
+
 @pytest.mark.parametrize('name', CASES)
-def test_the_whole_network_on_cuda_devices(mode, monkeypatch, name, amp):
-    watch = Watch()
-    sent = simulate(monkeypatch, mode, watch)
+def test_the_whole_network_on_cuda_devices(mode, watch, name):
     config, body, model = fake_network(name, mode)
     phase = CASES[name][2]
-    for replicas, size in ((1, 3), (3, 8)):
+    model.train(phase == 'train')
+    assert any(isinstance(module, nn.BatchNorm2d) for module in model.modules()) == (phase == 'train')
+    for replicas, size, amp in ((1, 3, 'none'), (2, 5, 'none'), (1, 3, 'fp16'), (2, 5, 'fp16')):
         devices = [torch.device('cuda', number) for number in range(replicas)]
-        net = wrap(model, devices, amp)
-        assert isinstance(net, nn.DataParallel) == (replicas > 1)
-        watch.products.clear()
-        with mode:
+        with simulated_devices(mode, watch) as sent, mode, torch.set_grad_enabled(phase == 'train'), watch:
+            net = wrap(model, devices, amp)
+            assert isinstance(net, nn.DataParallel) == (replicas > 1)
             batch = random_batch(body, config, size, devices[0])
-            net.train(phase == 'train')
-            with torch.set_grad_enabled(phase == 'train'), watch:
-                net(*batch, phase)
+            for _ in range(replicas):  # the second pass sends less
                 sent.clear()
+                watch.products.clear()
                 outs = net(*batch, phase)
         assert not watch.faults
         if replicas > 1 and name in SENT:
@@ -113,3 +121,24 @@ def test_the_whole_network_on_cuda_devices(mode, monkeypatch, name, amp):
             assert low <= sent['weights'] <= high
         assert all(len(out) == size and out.device == devices[0] for out in outs.values())
         assert (torch.float16 in watch.products) == (amp == 'fp16')
+
+
+@pytest.mark.parametrize('name', [name for name, case in CASES.items() if case[2] == 'train'])
+def test_the_backward_pass_stays_on_the_device(monkeypatch, watch, name):
+    monkeypatch.setattr(torch, 'autocast', lambda *args, **options: contextlib.nullcontext())
+    preset, settings, _ = CASES[name]
+    config = Config()
+    config.load(preset)
+    config.override([f'body_model=open_{preset}', 'pretrained_backbone=false', *settings])
+    body = get_human_model(config.human_model)
+    device = torch.device('meta')
+    batch = random_batch(body, config, 3, device)
+    with device:
+        model = get_model(config, body, 'train').to(device)
+    model.pose_only = name == 'pose only'
+    trained = freeze_and_collect(model)
+    with watch:
+        losses = model(*batch, 'train')
+        sum(loss.mean() for loss in losses.values()).backward()
+    assert not watch.faults
+    assert all(parameter.grad.device == device for parameter in trained)

@@ -8,9 +8,9 @@ from common.devices.wrap import autocast_dtype
 from common.errors import UserError
 from common.snapshot import checkpoint
 from main.train import own_words
-from tests.common.devices.simulation import cpu_devices, simulate
 from tests.faults.running_child import ranks, slow, train
 from tests.tiny import tiny_config, use_random_data
+from tool.gpus.simulation import cpu_devices, simulated_devices
 
 
 def test_compiling_for_several_gpus_in_one_process_is_refused_before_the_data(monkeypatch, tmp_path):
@@ -39,11 +39,9 @@ class Full(torch.nn.Module):
         raise torch.OutOfMemoryError('CUDA out of memory. Tried to allocate 2.00 GiB.')
 
 
-def test_memory_that_runs_out_in_a_replica_is_said_in_its_own_words(monkeypatch):
-    simulate(monkeypatch)
-    net = torch.nn.DataParallel(Full(), [0, 1])
-    with pytest.raises(torch.OutOfMemoryError) as error:
-        net(torch.zeros(4))
+def test_memory_that_runs_out_in_a_replica_is_said_in_its_own_words():
+    with simulated_devices(), pytest.raises(torch.OutOfMemoryError) as error:
+        torch.nn.DataParallel(Full(), [0, 1])(torch.zeros(4))
     assert own_words(error.value) == 'CUDA out of memory. Tried to allocate 2.00 GiB.'
 
 

@@ -45,6 +45,13 @@ def test_other_globals_are_refused_by_name(tmp_path, module, name):
     assert f'{module}.{name}' in refused(write(tmp_path / 'model.pkl', dump(stored, 2)))
 
 
+def test_many_foreign_classes_are_refused(tmp_path):
+    """Each needs a placeholder of its own."""
+    stored = {f'key{number}': Global('module', f'Class{number}') for number in range(101)}
+    message = refused(write(tmp_path / 'model.pkl', dump(stored, 2)))
+    assert 'module.Class100 and 100 more things that no body model needs' in message
+
+
 def forged_array(shape, dtype='f8', data=b''):
     """An array whose shape, type and data need not fit together."""
     number = Call(Global('numpy', 'dtype'), (dtype, 0, 1))

@@ -1,7 +1,9 @@
 """Official model files: every name, every way they were written, and wrong files."""
+import datetime
+import decimal
 import pickle
 import sys
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -73,13 +75,42 @@ def test_flat_pose_basis_and_lists_in_an_archive(tmp_path):
             np.testing.assert_array_equal(getattr(read, name), value, err_msg=name)
 
 
-def test_a_template_of_one_number_and_a_foreign_class(tmp_path):
-    for template in (np.array(1.), np.float64(1)):
-        path = write(tmp_path / 'a.pkl', pickle.dumps(dict(mano_arrays(), v_template=template), protocol=4))
-        with pytest.raises(UserError, match=r'a\.pkl (is not the MANO model: its v_template|cannot be read as a body)'):
-            load_model_file(mano.SPEC, path)
-    path = write(tmp_path / 'b.pkl', pickle.dumps(dict(mano_arrays(), notes=Path('x')), protocol=4))
-    with pytest.raises(UserError, match='use the official file as it is'):
+@pytest.mark.parametrize('template', [np.array(1.), np.float64(1), 1., 7, 'text', None])
+@pytest.mark.parametrize('name', ['v_template', 'shapedirs', 'kintree_table', 'hands_mean'])
+def test_one_number_in_place_of_an_array(tmp_path, template, name):
+    path = write(tmp_path / 'a.pkl', pickle.dumps(dict(mano_arrays(), **{name: template}), protocol=4))
+    with pytest.raises(UserError, match=r'a\.pkl (is not the MANO model: its|cannot be read as a body model: not an)'):
+        load_model_file(mano.SPEC, path)
+
+
+class Notes(dict):
+    """What somebody may have kept in a file."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.author = 'a name'
+
+
+class Lines(list):
+    pass
+
+
+NOTES = {
+    'path': Path('x'), 'date': datetime.datetime(2024, 5, 1), 'decimal': decimal.Decimal(1), 'slice': slice(2),
+    'named lists': defaultdict(list, a=[1]), 'dictionary': Notes({'a': 1, 'b': [2]}), 'list': Lines([1, 2, 3]),
+    'random numbers': np.random.RandomState(3), 'function': len, 'class': Notes, 'date type': np.dtype('M8[s]')}
+
+
+@pytest.mark.parametrize('protocol', (0, 2, 4, 5))
+@pytest.mark.parametrize('kind', NOTES)
+def test_what_is_beside_the_arrays_does_no_harm(tmp_path, kind, protocol):
+    arrays = mano_arrays()
+    stored = {'notes': NOTES[kind], **arrays, 'more': [NOTES[kind]]}
+    read = load_model_file(mano.SPEC, write(tmp_path / 'b.pkl', pickle.dumps(stored, protocol=protocol)))
+    np.testing.assert_array_equal(read.joint_regressor, arrays['J_regressor'].astype(np.float32))
+    stored = dict(arrays, weights=NOTES[kind])
+    path = write(tmp_path / 'b.pkl', pickle.dumps(stored, protocol=protocol))
+    with pytest.raises(UserError, match='b.pkl cannot be read as a body model: .*use the official file as it is'):
         load_model_file(mano.SPEC, path)
 
 

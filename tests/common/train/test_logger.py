@@ -1,8 +1,11 @@
 """The log: every message of a run, of the data and of its processes too, on the terminal and in the file."""
 import json
 import logging
+import multiprocessing
+import threading
 
 import pytest
+from tqdm import tqdm
 
 from common import base
 from common.train.logger import close_log, open_log, start_console
@@ -68,6 +71,32 @@ def test_the_warnings_of_the_data_are_in_the_log_of_a_training(tmp_path, monkeyp
     base.Tester(tiny_config(tmp_path), tmp_path / 'model_dump' / 'snapshot_1.pth.tar').test()
     tested = lines_of(tmp_path / 'log' / 'test_logs.txt')
     assert tested[0] == 'warning: 3 x fit not finite' and tested[-1].startswith('snapshot_1.pth.tar (lixel stage) on ')
+
+
+def test_a_loader_process_does_not_wait_for_the_lock_of_the_bars(capfd):
+    """It may be forked while a thread of the main process holds it, and then nobody in it ever lets it go."""
+    start_console()
+    held = threading.Event()
+    done = threading.Event()
+
+    def hold():
+        with tqdm.get_lock():
+            held.set()
+            done.wait()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait()
+    context = multiprocessing.get_context('fork')
+    process = context.Process(target=logging.getLogger('data').info, args=('from a loader',))
+    process.start()
+    process.join(20)
+    code = process.exitcode
+    process.kill()
+    process.join()
+    done.set()
+    holder.join()
+    assert code == 0 and 'from a loader\n' in capfd.readouterr().out
 
 
 def test_a_warning_about_the_gpus_is_in_the_log(tmp_path, monkeypatch):

@@ -200,7 +200,7 @@ def test_what_fails_at_once_fails_before_the_data_are_opened(tmp_path, monkeypat
     train(tmp_path, 'end_epoch=1')
     monkeypatch.setattr(base, 'build_dataset', lambda *_: pytest.fail('the data are opened'))
     with pytest.raises(UserError, match='the ImageNet weights in .*nowhere.pth cannot be loaded: it cannot be read'):
-        train(tmp_path, 'pretrained_backbone=nowhere.pth')
+        train(tmp_path / 'new', 'pretrained_backbone=nowhere.pth')
     path = checkpoint.snapshot_path(tmp_path / 'model_dump', 0)
     content = checkpoint.read(path)
     del content['network']['module.mesh_net.conv_x.0.weight']
@@ -248,19 +248,74 @@ def test_test_counts_every_sample_once(tmp_path):
     assert tester.test() == {'row': 4.0}
     assert tester.dataset.evaluated == list(range(9))
     assert (tester.cfg.resnet_width, config.resnet_width) == (4, 8)  # the caller's configuration stays as it is
-    written = json.loads((tmp_path / 'result' / 'Synthetic.json').read_text())
+    written = json.loads((tmp_path / 'result' / 'Synthetic_0.json').read_text())
     assert written['metrics'] == {'row': 4.0} and (written['stage'], written['epoch']) == ('lixel', 0)
     with pytest.raises(UserError, match='trained in the lixel stage only'):
         base.Tester(config, tmp_path / 'model_dump' / 'snapshot_0.pth.tar', stage='param')
 
 
-def test_a_fresh_run_sets_the_old_records_aside(tmp_path, capsys):
+@pytest.mark.parametrize('settings', [(), ('keep_snapshots=1', 'lixel_epochs=3'), ('stage=param', 'lixel_epochs=1')])
+def test_a_new_run_never_touches_the_snapshots_of_an_earlier_one(tmp_path, settings):
+    """Not from weights either, of the lixel stage, or with snapshots of the param stage already there."""
+    train(tmp_path, 'lixel_epochs=2')
+    folder = tmp_path / 'model_dump'
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(UserError, match='of an earlier run, up to epoch 1: .* --continue, .* output_dir=FOLDER'):
+        config = tiny_config(tmp_path, *settings)
+        base.Trainer(config, checkpoint.snapshot_path(folder, 0)).train()
+    if not settings:
+        with pytest.raises(UserError, match='of an earlier run'):
+            train(tmp_path)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_the_param_stage_may_follow_beside_the_snapshots_that_it_starts_from(tmp_path):
+    train(tmp_path, 'lixel_epochs=1')
+    config = tiny_config(tmp_path, 'stage=param', 'lixel_epochs=1', 'param_epochs=1')
+    base.Trainer(config, checkpoint.snapshot_path(tmp_path / 'model_dump', 0)).train()
+    assert [epoch for epoch, _ in checkpoint.find_snapshots(tmp_path / 'model_dump')] == [0, 1]
+
+
+def test_a_fresh_run_sets_the_old_records_aside_with_its_first_step(tmp_path):
     train(tmp_path, 'end_epoch=2')
     first = read_losses(tmp_path)
+    for path in (tmp_path / 'model_dump').iterdir():
+        path.unlink()
+    trainer = base.Trainer(tiny_config(tmp_path, 'end_epoch=1'))
+    trainer.lock.release()  # it never makes a step
+    assert read_losses(tmp_path) == first
     train(tmp_path, 'end_epoch=1')
-    assert 'has snapshots of an earlier run, up to epoch 1' in capsys.readouterr().out
     assert read_losses(tmp_path) == first[:4]
     assert len((tmp_path / 'log' / 'metrics.1.jsonl').read_text().splitlines()) == 8
+
+
+@pytest.mark.parametrize(('settings', 'says'), [
+    (('warmup_iters=9',), 'warmup_iters=9, but the stage has 8 steps: the learning rate stays below 0.001'),
+    (('pose_epochs=2',), 'pose_epochs=2, but the stage ends at epoch 2: its last epoch trains the whole network'),
+    (('lr_schedule=step', 'lr_dec_epoch=[1,2]'),
+     'lr_dec_epoch=[1, 2], but the stage ends at epoch 2: the learning rate is divided 1 times'),
+    (('warmup_iters=8', 'pose_epochs=1', 'lr_schedule=step', 'lr_dec_epoch=[1]'), None)])
+def test_settings_that_a_short_run_never_reaches_are_named(tmp_path, caplog, settings, says):
+    base.Trainer(tiny_config(tmp_path, 'lixel_epochs=2', 'lr_schedule=cosine', *settings))
+    notes = [line.removeprefix('note: ') for line in caplog.messages if line.startswith('note: ')]
+    assert notes[:-1] == ([says] if says else [])  # the last one: few samples
+
+
+def test_a_test_of_the_other_kind_of_body_is_told(tmp_path, caplog):
+    """Such as --cfg nano_hand with the snapshot of a body."""
+    train(tmp_path, 'end_epoch=1')
+    path = checkpoint.snapshot_path(tmp_path / 'model_dump', 0)
+    base.Tester(tiny_config(tmp_path, 'body_model=smpl'), path)
+    assert not any('is of the body model' in line for line in caplog.messages)
+    base.Tester(tiny_config(tmp_path, 'body_model=open_hand'), path)
+    told, = [line for line in caplog.messages if 'is of the body model' in line]
+    assert told.startswith(f'{path} is of the body model open_body and is tested with it') and 'open_hand' in told
+
+
+def test_a_batch_too_large_for_synthetic_data_is_refused_before_they_are_drawn(tmp_path, monkeypatch):
+    monkeypatch.setattr(base, 'build_dataset', lambda *_: pytest.fail('the images are drawn'))
+    with pytest.raises(UserError, match='one step takes 12 samples .*: more than synthetic_train_size=11'):
+        train(tmp_path, 'train_batch_size=4', 'grad_accum=3', 'synthetic_train_size=11')
 
 
 def without(*names):
@@ -282,7 +337,7 @@ def test_a_run_with_nothing_to_learn_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(RandomDataset, '__getitem__', without('is_3D', 'is_valid_fit'))
     says = r'nothing to learn: all losses were 0 in the first 4 steps: loss_pose_param \(no sample .* has a fit'
     with pytest.raises(UserError, match=says):
-        train(tmp_path, 'lixel_epochs=1', 'stage=param', 'continue_train=true')
+        train(tmp_path, 'lixel_epochs=1', 'stage=param', 'continue_train=true', 'snapshot_every=1')
     assert not checkpoint.snapshot_path(tmp_path / 'model_dump', 1).exists()
 
 

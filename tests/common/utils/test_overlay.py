@@ -1,5 +1,6 @@
 """Drawing: what is drawn where, huge images, OBJ text."""
 import numpy as np
+import pytest
 
 from common.human_model import get_human_model
 from common.utils import overlay
@@ -82,15 +83,29 @@ def test_side_view_is_turned():
     np.testing.assert_allclose(sizes, [(180, 36), (180, 108)], atol=6)
 
 
+def test_one_scale_from_all_sides():
+    """A bar of 1 m x 0.1 m x 0.1 m is long from the front and short from its end, and always as high."""
+    bar = np.stack(np.meshgrid([-.5, .5], [-.05, .05], [-.05, .05], indexing='ij'), -1).reshape(-1, 3) + [1, 2, 9]
+    faces = np.array([[a, b, c] for a in range(8) for b in range(8) for c in range(8) if a != b != c != a])
+    sizes = []
+    for yaw in (0, 90):
+        drawn = (overlay.render_view(bar, faces, (200, 200), yaw, fits_all_sides=True) < 250).any(-1)
+        sizes.append((np.ptp(np.flatnonzero(drawn.any(1))) + 1, np.ptp(np.flatnonzero(drawn.any(0))) + 1))
+    np.testing.assert_allclose(sizes, [(18, 170), (18, 18)], atol=6)
+
+
 def test_panels():
     wide, high = np.zeros((50, 100, 3), np.uint8), np.zeros((300, 100, 3), np.uint8)
     out = overlay.panels([wide, high], ['a', 'b'], height=200)
     assert out.shape == (228, 400 + 6 + 120, 3)
 
 
-def test_obj_text():
+@pytest.mark.parametrize('axes, turned, said', [('y_up', [1, -1, -1], 'y up'), ('camera', [1, 1, 1], 'y down')])
+def test_obj_text(axes, turned, said):
     vertices = np.array([[0.1, -2, 3.1234567], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
-    lines = [line.split() for line in overlay.obj_text(vertices, FACES).splitlines() if not line.startswith('#')]
+    lines = [line.split() for line in overlay.obj_text(vertices, FACES, axes).splitlines() if not line.startswith('#')]
     read = np.array([[float(x) for x in words[1:]] for words in lines if words[0] == 'v'])
-    np.testing.assert_allclose(read, vertices, atol=5e-7)
+    np.testing.assert_allclose(read, vertices * np.array(turned), atol=5e-7)
+    header = overlay.obj_text(vertices, FACES, axes).splitlines()[0]
+    assert header.startswith('# metres') and said in header
     assert [[int(x) - 1 for x in words[1:]] for words in lines if words[0] == 'f'] == FACES.tolist()

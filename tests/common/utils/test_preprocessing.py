@@ -2,14 +2,22 @@
 import cv2
 import numpy as np
 import pytest
+import torch
 
 from common.errors import UserError
 from common.files.images import read_image
 from common.utils import preprocessing
-from common.utils.preprocessing import AugParams, crop_image, process_bbox
+from common.utils.preprocessing import AugParams, color_scale, crop_image, float_image, process_bbox
 from tests.data_tools import dot_position, image_with_dot
 
 SHAPE = (256, 256)
+
+
+def crop(img, bbox, aug, shape):
+    """crop_image, with the patch as the network sees it."""
+    patch, img2bb, bb2img = crop_image(img, bbox, aug, shape)
+    inputs = {'img': torch.from_numpy(patch), 'color_scale': torch.from_numpy(color_scale(aug))}
+    return float_image(inputs).numpy(), img2bb, bb2img
 
 
 def test_box_is_clipped_widened_and_enlarged():
@@ -62,7 +70,7 @@ def test_crop_moves_image_and_points_together(seed):
     shape, bbox = (rng.integers(200, 400), rng.integers(200, 400)), np.array([30.3, 40.7, 150, 150])
     pixel = np.array([100., 110.]) + rng.uniform(-25, 25, 2)
     aug = AugParams(rng.uniform(.8, 1.25), rng.uniform(-60, 60), (1, 1, 1), bool(seed % 2))
-    patch, img2bb, bb2img = crop_image(image_with_dot(shape, pixel), bbox, aug, SHAPE)
+    patch, img2bb, bb2img = crop(image_with_dot(shape, pixel), bbox, aug, SHAPE)
     seen = np.array([shape[1] - 1 - pixel[0], pixel[1]]) if aug.flip else pixel
     in_patch = img2bb @ [*seen, 1]
     np.testing.assert_allclose(dot_position(patch), in_patch, atol=.1)
@@ -75,19 +83,38 @@ def test_crop_of_a_flipped_mirror_image_is_the_crop():
     bbox = np.array([60.5, 70, 180, 180])
     mirrored_box = np.array([300 - 1 - (60.5 + 180), 70, 180, 180])
     for rot in (0, 25):
-        plain, *_ = crop_image(img, bbox, AugParams(1.1, rot), SHAPE)
-        twice, *_ = crop_image(img[:, ::-1].copy(), mirrored_box, AugParams(1.1, rot, flip=True), SHAPE)
+        plain, *_ = crop(img, bbox, AugParams(1.1, rot), SHAPE)
+        twice, *_ = crop(img[:, ::-1].copy(), mirrored_box, AugParams(1.1, rot, flip=True), SHAPE)
         assert np.abs(plain - twice).max() < 2 / 255
 
 
 def test_crop_beyond_the_image_is_black_and_colours_are_clipped():
     img = np.full((1000, 1000, 3), (100, 200, 250), np.uint8)
-    patch, *_ = crop_image(img, np.array([-300., 84, 607, 607]), AugParams(color=(1.2, 1.2, 1.2)), SHAPE)
+    patch, *_ = crop(img, np.array([-300., 84, 607, 607]), AugParams(color=(1.2, 1.2, 1.2)), SHAPE)
     assert patch.shape == (3, 256, 256) and patch.dtype == np.float32
     assert (patch[:, :, :120] == 0).all()
     np.testing.assert_allclose(patch[:, 128, 200], [120 / 255, 240 / 255, 1], atol=1e-6)
-    patch, *_ = crop_image(img, np.array([-7., 84, 607, 607]), None, (128, 64))
+    patch, *_ = crop(img, np.array([-7., 84, 607, 607]), None, (128, 64))
     assert patch.shape == (3, 128, 64)
+
+
+def test_a_patch_of_bytes_becomes_the_same_bits_on_its_own_and_in_a_batch():
+    """Beside NumPy: each byte times (factor / 255), in float32, at most 1."""
+    rng = np.random.default_rng(0)
+    patches = rng.integers(0, 256, (5, 48, 32, 3), dtype=np.uint8)
+    patches[0, :16, :16] = np.arange(256).reshape(16, 16, 1)
+    augs = [AugParams(color=tuple(rng.uniform(.8, 1.2, 3).tolist())) for _ in range(4)] + [None]
+    scales = np.stack([color_scale(aug) for aug in augs])
+    images = float_image({'img': torch.from_numpy(patches), 'color_scale': torch.from_numpy(scales)})
+    assert images.dtype == torch.float32 and images.is_contiguous(memory_format=torch.channels_last)
+    for patch, aug, scale, image in zip(patches, augs, scales, images, strict=True):
+        for channel, factor in enumerate(aug.color if aug else (1, 1, 1)):
+            want = np.minimum(patch[..., channel] * np.float32(factor / 255), np.float32(1))
+            np.testing.assert_array_equal(image[channel].numpy(), want)
+        alone = float_image({'img': torch.from_numpy(patch), 'color_scale': torch.from_numpy(scale)})
+        assert torch.equal(alone, image)
+    assert float_image({'img': images}) is images
+    assert images.max() == 1 and float_image({'img': images.double()}).dtype == torch.float64
 
 
 def test_images_are_rgb_without_exif_rotation_and_errors_name_the_path(tmp_path):

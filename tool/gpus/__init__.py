@@ -1,0 +1,1 @@
+"""The checks of tool/check_gpus.py."""
