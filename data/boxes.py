@@ -163,6 +163,8 @@ class Boxes:
             entry = self.rootnet.by_key.get(str(key))
             if entry is not None:
                 self.known += 1
+                if str(key) in self.rootnet.repeated:
+                    self.check.skip('several times in the RootNet file, the last one used', str(where))
                 if bbox is not None:
                     self.source.add(entry[0], bbox, img_shape)
                 return entry

@@ -39,9 +39,9 @@ class LixelCodec:
         Returns:
             (..., N, 3) lixels.
         """
-        xy = _affine(coord_px_m[..., :2], img2bb_trans)
-        x = xy[..., 0] * self.lixel_per_pixel[0]
-        y = xy[..., 1] * self.lixel_per_pixel[1]
+        column, row = _affine(coord_px_m[..., 0], coord_px_m[..., 1], img2bb_trans)
+        x = column * self.lixel_per_pixel[0]
+        y = row * self.lixel_per_pixel[1]
         z = (coord_px_m[..., 2] - _per_set(root_depth)) * self.lixel_per_metre + self.size[2] / 2
         return _stack(x, y, z)
 
@@ -58,8 +58,7 @@ class LixelCodec:
         x = coord_img[..., 0] / self.lixel_per_pixel[0]
         y = coord_img[..., 1] / self.lixel_per_pixel[1]
         z = (coord_img[..., 2] - self.size[2] / 2) / self.lixel_per_metre + _per_set(root_depth)
-        xy = _affine(_stack(x, y), bb2img_trans)
-        return _stack(xy[..., 0], xy[..., 1], z)
+        return _stack(*_affine(x, y, bb2img_trans), z)
 
     def inside(self, coord_img: Array, dims: int = 3) -> Array:
         """Whether points (..., 3) lie in the crop, 0 <= coordinate < size on the first `dims` axes: (..., 1) bool."""
@@ -70,11 +69,12 @@ class LixelCodec:
         return ok
 
 
-def _affine(xy: Array, trans: Array) -> Array:
-    linear = trans[..., :2]
-    if isinstance(trans, torch.Tensor):
-        return xy @ linear.mT + trans[..., None, :, 2]
-    return xy @ np.swapaxes(linear, -1, -2) + trans[..., None, :, 2]
+def _affine(x: Array, y: Array, trans: Array) -> tuple[Array, Array]:
+    """Points with (..., N) x and y, moved by (..., 2, 3): one axis at a time, several times as fast as both at once."""
+    a = trans[..., None]
+    moved_x = a[..., 0, 0, :] * x + a[..., 0, 1, :] * y + a[..., 0, 2, :]
+    moved_y = a[..., 1, 0, :] * x + a[..., 1, 1, :] * y + a[..., 1, 2, :]
+    return moved_x, moved_y
 
 
 def _per_set(depth: Array) -> Array:

@@ -8,6 +8,7 @@ import torch
 from numpy.typing import ArrayLike
 
 from common.human_model.body_model import HumanModel
+from common.human_model.one_body import one_body
 from common.utils import transforms
 from data.sample import Camera, Fit, Sample
 
@@ -47,9 +48,9 @@ def place_fit(sample: Sample, body: Bodies, flip: bool = False) -> PlacedFit:
     model = body(fit.gender)
     pose = _pose_in_camera(fit, model, flip)
     with torch.inference_mode():
-        mesh, kinematic = model(_batch_of_one(pose), _batch_of_one(fit.shape))
-        joints = model.fit_joints(mesh, kinematic)[0].numpy()
-    return _placed(sample, pose, mesh[0].numpy(), joints, kinematic[0, 0].numpy(), flip)
+        mesh, kinematic = one_body(model)(pose, fit.shape)
+        joints = model.fit_joints(mesh[None], kinematic[None])[0].numpy()
+    return _placed(sample, pose, mesh.numpy(), joints, kinematic[0].numpy(), flip)
 
 
 def place_fits(samples: Sequence[Sample], body: Bodies) -> list[PlacedFit]:
@@ -113,10 +114,6 @@ def _placed(sample: Sample, pose: np.ndarray, mesh: np.ndarray, joints: np.ndarr
 
 def _batch(rows: Sequence[ArrayLike]) -> torch.Tensor:
     return torch.from_numpy(np.stack([np.asarray(row, np.float32) for row in rows]))
-
-
-def _batch_of_one(values: ArrayLike) -> torch.Tensor:
-    return torch.from_numpy(np.asarray(values, np.float32))[None]
 
 
 def is_plausible(vertices: np.ndarray, camera: Camera, img_shape: tuple[int, int],

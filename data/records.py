@@ -198,10 +198,12 @@ class CocoFile:
     def __init__(self, path: Path | str, holds: str) -> None:
         self.path = path
         self._content = read_json(path, holds, decode=fields)
-        self._images = {}
+        self._images: dict[int | float | str, tuple[int, Any]] = {}
         for number, text in enumerate(self._list('images')):
             image = Listed(text, path, 'image', number)
-            self._images[image.identity('id')] = (number, text)
+            first = self._images.setdefault(image.identity('id'), (number, text))
+            if first[1] != text and decode(first[1]) != decode(text):
+                raise image.wrong('is in the list twice, with different contents')
 
     def image(self, image_id: int | float | str) -> Record | None:
         """The image of this id, None if there is none."""

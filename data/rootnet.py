@@ -22,7 +22,8 @@ class RootNetFile:
         box_format: Of the boxes in the file: 'xywh' or 'xyxy'.
     Attributes:
         entries: (key, box (4,) float32 xywh in pixels, root depth in metres) of each person.
-        by_key: {text of the key: (box, root depth)}.
+        by_key: {text of the key: (box, root depth)}; of those that are there several times, the last.
+        repeated: Texts of the keys that are there several times.
     Raises:
         UserError: The file is missing or broken, or one of its entries.
     """
@@ -30,7 +31,8 @@ class RootNetFile:
     def __init__(self, path: Path, key: str, unit: float, box_format: str = 'xywh') -> None:
         self.path = path
         self.entries = []
-        self.by_key = {}
+        self.by_key: dict[str, tuple[np.ndarray, float]] = {}
+        self.repeated: set[str] = set()
         content = read_records(path, list, 'boxes and root depths for testing', 'use_gt_info=true does without')
         for number, fields in enumerate(content):
             name = f'number {number} of the list'
@@ -41,6 +43,8 @@ class RootNetFile:
             box = np.asarray(to_xywh(entry.array('bbox', (4,)), box_format), np.float32)
             depth = float(entry.array('root_cam', (3,))[2]) * unit
             self.entries.append((person, box, depth))
+            if str(person) in self.by_key:
+                self.repeated.add(str(person))
             self.by_key[str(person)] = (box, depth)
 
 

@@ -51,8 +51,7 @@ class Config:
     h36m_test_every: int = setting(64, above=0)  # every n-th frame for testing
     h36m_train_cameras: list[int] = setting([])  # cameras for training; empty: all
     h36m_test_cameras: list[int] = setting([4])  # cameras for testing; empty: all
-    # 3DPW: body of the target mesh; annotated: male or female.
-    pw3d_gender: str = setting('annotated', choices=('annotated', 'neutral'))
+    pw3d_gender: str = setting('annotated', choices=('annotated', 'neutral'))  # of the target mesh
     # Synthetic
     synthetic_train_size: int = setting(50000, above=0, at_most=10 ** 9)  # training samples
     synthetic_test_size: int = setting(500, above=0, at_most=10 ** 9)  # test samples
@@ -120,8 +119,7 @@ class Config:
     keep_snapshots: int = setting(0, at_least=0)  # how many of the last snapshots to keep; 0: all
     # Steps between snapshots within an epoch, each in place of the last; 0: none.
     snapshot_every: int = setting(1000, at_least=0)
-    # Epochs between two validations on the validation split of testset; 0: none. The best is snapshot_best.
-    validate_every: int = setting(0, at_least=0)
+    validate_every: int = setting(0, at_least=0)  # epochs from one validation to the next; 0: none
     log_every: int = setting(20, above=0)  # steps between two lines of the training log
     tensorboard: bool = False  # also write TensorBoard events (needs the package tensorboard)
     vis: bool = False  # test: also draw the results into output/vis

@@ -53,9 +53,6 @@ class Counts:
         for number, frames in sorted(self.lost.items()):
             found.append(f'person {number} was lost in {len(frames)} of {self.frames} frames, the first is '
                          f'{frames[0]}; they have no mesh there')
-        if found:
-            found.append('to say where people are, give --bbox_file, --detect, or --every_frame if they stay in '
-                         'their boxes')
         return found
 
 
@@ -105,6 +102,8 @@ def run_video(pipeline: Pipeline, video: Video, boxes_of: BoxSource, output: Pat
         print(f'{file_name}: only {counts.frames} of the {video.frames} frames that the file states can be read')
     for note in [*video.notes, *counts.notes()]:
         print(f'{file_name}: {note}')
+    if counts.lost:
+        print('to say where people are, give --bbox_file, --detect, or --every_frame if they stay in their boxes')
     plural = 's' if counts.frames != 1 else ''
     print(f'{counts.frames} frame{plural}, {len(counts.empty)} of them without people, people: '
           f'{len(sequence.people)}, {pipeline.predictor.network_time:.1f} s in the network, results: '

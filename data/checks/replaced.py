@@ -7,16 +7,18 @@ log = logging.getLogger(__name__)
 MAX_REPLACED = 20  # different unusable samples that one process replaces before a training stops
 
 
-class Replaced(set[int]):
-    """The indices of the unusable samples so far.
+class Replaced:
+    """The unusable samples so far.
 
     Args:
         name: Of the data set.
         allowed: Whether there may be any.
+    Attributes:
+        indices: Theirs.
     """
 
     def __init__(self, name: str, allowed: bool) -> None:
-        super().__init__()
+        self.indices: set[int] = set()
         self.name = name
         self.allowed = allowed
 
@@ -31,9 +33,9 @@ class Replaced(set[int]):
         Raises:
             UserError: There may be none, or these are too many.
         """
-        known = index in self  # from an earlier epoch
-        self.add(index)
-        count = len(self)
+        known = index in self.indices  # from an earlier epoch
+        self.indices.add(index)
+        count = len(self.indices)
         if not self.allowed or count > MAX_REPLACED + missing or count == length:
             raise UserError(f'{self.name}: {count} samples could not be used, the last of them: {error}') from error
         if not known:

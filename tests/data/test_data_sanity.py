@@ -121,7 +121,7 @@ def test_missing_images_are_replaced_or_an_error(open_set, tiny_datasets, tmp_pa
     with caplog.at_level(logging.WARNING):
         data = open_set('MSCOCO', 'train', 'max_missing_images=0.2', data_dir=tmp_path)
         items = [data[i] for i in range(5)]
-    assert len(items) == 5 and len(data.replaced) == 1 and data.check.counts['image missing'] == 1
+    assert len(items) == 5 and len(data.replaced.indices) == 1 and data.check.counts['image missing'] == 1
     assert any('000000000003.png' in r.getMessage() for r in caplog.records)
     with pytest.raises(UserError, match='000000000003.png'):
         open_set('MSCOCO', 'train', 'missing_image=error', data_dir=tmp_path)
@@ -161,7 +161,7 @@ def test_a_bad_image_counts_once_however_often_it_is_met(open_set, tiny_datasets
     for epoch in range(4):
         data.set_epoch(epoch)
         assert all(data[i][0]['img'].any() for i in range(5))
-    assert data.replaced == {0, 1}
+    assert data.replaced.indices == {0, 1}
     assert sum('cannot be used and is replaced' in r.getMessage() for r in caplog.records) == 2
     for path in images[2:4]:
         path.write_bytes(b'no image')

@@ -97,6 +97,34 @@ def test_coco_tests_every_person_that_was_detected(open_set, changed):
     assert data.check.counts['image of the RootNet file is not in the annotations'] == 6  # and the five of training
 
 
+def test_an_image_that_is_listed_twice(open_set, changed):
+    """The same again does no harm; a different one would give its annotations to another image."""
+    def repeat(content):
+        content['images'].append(dict(content['images'][0]))
+
+    def change(content):
+        content['images'][-1]['file_name'] = 'another.png'
+
+    data_dir = changed('PW3D', 'data/3DPW_train.json', repeat)
+    assert len(open_set('PW3D', 'train', data_dir=data_dir)) == len(open_set('PW3D', 'train'))
+    path = data_dir / 'PW3D/data/3DPW_train.json'
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    with pytest.raises(UserError, match='image 0 is in the list twice, with different contents: download'):
+        open_set('PW3D', 'train', data_dir=data_dir)
+
+
+def test_a_person_that_rootnet_lists_twice_is_told(open_set, changed):
+    known = open_set('PW3D', 'test').samples[0].ann_id
+
+    def repeat(content):
+        content.append(next(entry for entry in content if entry['ann_id'] == known))
+
+    data = open_set('PW3D', 'test', data_dir=changed('PW3D', 'rootnet_output/bbox_root_pw3d_output.json', repeat))
+    assert data.check.counts['several times in the RootNet file, the last one used'] == 1
+
+
 @pytest.mark.parametrize('name, split, unneeded', [
     ('Human36M', 'train', ['rootnet_output', 'annotations/Human36M_subject9_data.json']),
     ('Human36M', 'test', ['annotations/Human36M_subject9_smpl_param.json', 'annotations/Human36M_subject1_data.json']),

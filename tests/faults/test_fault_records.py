@@ -125,7 +125,7 @@ CHANGES = {
     'camera is a text': ('Human36M', 'train', f'{SUBJECT}camera.json', put('1', value='x'),
                          'camera 1 is not a dictionary'),
     'camera not finite': ('Human36M', 'train', f'{SUBJECT}camera.json', lambda c: each(c, lambda r: r.update(
-        t=[NAN] * 3)), 'samples make no sense .*joints not finite.*suspect Human36M_subject.*camera.json'),
+        t=[NAN] * 3)), 'samples make no sense .*translation t is not finite.*suspect Human36M_subject.*camera.json'),
     'camera in metres': ('Human36M', 'train', f'{SUBJECT}camera.json', lambda c: each(c, lambda r: scale(
         r, 't', 1e-3)), 'samples make no sense .*suspect Human36M_subject.*camera.json'),
     'joints in metres': ('Human36M', 'train', f'{SUBJECT}joint_3d.json', lambda c: scale_frames(c, 1e-3),

@@ -62,11 +62,11 @@ def test_the_docstring_names_every_array(tmp_path: Path) -> None:
 
 
 def test_it_is_what_the_demo_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And the page: `Results` gets one, too."""
+    """And the page: `Work` gets one, too."""
     made: list[object] = []
     for name in ('run_images', 'serve'):
         monkeypatch.setattr(f'main.demo.{name}', lambda first, *rest: made.append(first) or 0)
-    monkeypatch.setattr('main.demo.Results', lambda pipeline: pipeline)
+    monkeypatch.setattr('main.demo.Work', lambda pipeline, finder: pipeline)
     demo(['--gpu', 'cpu'])
     demo(['--gpu', 'cpu', '--serve'])
     assert [type(one) for one in made] == [Predictor, Predictor] and issubclass(Predictor, Pipeline)

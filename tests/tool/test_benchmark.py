@@ -149,6 +149,8 @@ def test_scaling_alternates_and_compares_with_one_process(monkeypatch):
     monkeypatch.setattr(scaling.os, 'sched_getaffinity', lambda pid: {0}, raising=False)
     with pytest.raises(UserError, match='there is only one'):
         scaling.measure_scaling([], 3)
+    with pytest.raises(UserError, match='only one in use: name them, such as --gpu 0-3'):
+        scaling.ways_to_train(1)  # --scaling without --gpu
 
 
 def test_scaling_under_torchrun(monkeypatch, capsys):

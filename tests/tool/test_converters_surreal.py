@@ -26,11 +26,16 @@ def write_clip(folder, body, mirrored, rng, frames=4):
     savemat(folder / 'clip_c0001_info.mat', dict(
         pose=pose.T, shape=np.tile(shape[:, None], (1, frames)), joints3D=joints.transpose(2, 1, 0),
         joints2D=pixels.transpose(2, 1, 0), camLoc=place[:, None], gender=np.ones((frames, 1), np.uint8)))
-    video = cv2.VideoWriter(str(folder / 'clip_c0001.mp4'), cv2.VideoWriter_fourcc(*'mp4v'), 10, (320, 240))
-    for i in range(frames):
-        video.write(np.full((240, 320, 3), 40 * i, np.uint8))
-    video.release()
+    write_video(folder / 'clip_c0001.mp4', frames)
     return camera
+
+
+def write_video(path, frames, height=240, width=320):
+    """Frame i is of the grey 40 i."""
+    video = cv2.VideoWriter(str(path), cv2.VideoWriter_fourcc(*'mp4v'), 10, (width, height))
+    for i in range(frames):
+        video.write(np.full((height, width, 3), 40 * i, np.uint8))
+    video.release()
 
 
 @pytest.mark.parametrize('mirrored', [False, True])
@@ -68,7 +73,8 @@ def test_surreal_leaves_out_what_it_cannot_explain(tmp_path, model_dir):
         surreal.main(arguments)
 
 
-@pytest.mark.parametrize('fault', ['no video', 'cut video', 'cut file', 'nan', 'huge shape', 'no frames'])
+@pytest.mark.parametrize('fault', ['no video', 'cut video', 'large video', 'cut file', 'nan', 'huge shape',
+                                   'no frames'])
 def test_one_damaged_clip_is_left_out_and_listed(tmp_path, model_dir, capsys, fault):
     body = get_human_model('smpl', model_dir, 'male')
     for name in ('walk', 'run'):
@@ -79,6 +85,8 @@ def test_one_damaged_clip_is_left_out_and_listed(tmp_path, model_dir, capsys, fa
         video.unlink()
     elif fault == 'cut video':
         video.write_bytes(video.read_bytes()[:200])
+    elif fault == 'large video':
+        write_video(video, 4, 480, 640)
     elif fault == 'cut file':
         info.write_bytes(info.read_bytes()[:500])
     else:

@@ -154,6 +154,9 @@ def save_frames(video: Path, folder: Path, frames: list[int]) -> None:
         if not there:
             raise DamagedItem(f'{video} is missing, broken or has fewer than {frame + 1} frames: download the clip '
                               'again')
+        if image.shape[:2] != (HEIGHT, WIDTH):
+            raise DamagedItem(f'{video} is {image.shape[1]} x {image.shape[0]} pixels large, not {WIDTH} x {HEIGHT}: '
+                              'take the official clip')
         if frame in paths:
             write_image(paths[frame], image[..., ::-1])
     reader.release()

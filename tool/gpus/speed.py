@@ -38,7 +38,7 @@ class Speeds:
         if device.type == 'cpu' and mode == 'compile':
             raise NotHere('minutes on a CPU')
         if device.type == 'cpu':
-            config.update({**NARROW, 'train_batch_size': 4})
+            config.update({**NARROW, 'train_batch_size': 2})
         config.update({'pretrained_backbone': False, **MODES[mode]})
         choose_body(config)
         try:

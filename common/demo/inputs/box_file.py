@@ -94,11 +94,12 @@ def _id_text(value: Any, key: str, where: str) -> str:
 
 def _coco_entries(data: dict[str, Any], path: Path) -> Iterator[dict[str, Any]]:
     """The annotations of a file in COCO's layout, each with the name of its image."""
-    names = {}
+    names: dict[str, Any] = {}
     for number, image in enumerate(data['images']):
         if not isinstance(image, dict) or 'id' not in image or 'file_name' not in image:
             raise UserError(f'{path}, image {number}: no "id" or "file_name" in it')
-        names[str(image['id'])] = image['file_name']
+        if names.setdefault(str(image['id']), image['file_name']) != image['file_name']:
+            raise UserError(f'{path}: two images have the id {shown(image["id"])}')
     for number, annotation in enumerate(data['annotations']):
         where = f'{path}, annotation {number}'
         if not isinstance(annotation, dict) or 'image_id' not in annotation:

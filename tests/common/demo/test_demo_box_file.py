@@ -81,6 +81,16 @@ def test_coco(tmp_path: Path) -> None:
         table_of(tmp_path, content)
 
 
+def test_two_images_of_one_id(tmp_path: Path) -> None:
+    """The same again does no harm."""
+    images = [{'id': 1, 'file_name': 'a.jpg'}, {'id': 1, 'file_name': 'a.jpg'}]
+    content = {'images': images, 'annotations': [{'image_id': 1, 'bbox': A}]}
+    assert by_image(table_of(tmp_path, content)) == [[A], [], []]
+    images[1] = {'id': '1', 'file_name': 'b.jpg'}
+    with pytest.raises(UserError, match='two images have the id 1'):
+        table_of(tmp_path, content)
+
+
 def test_folders_tell_images_of_one_name_apart(tmp_path: Path) -> None:
     table = table_of(tmp_path, [{'image_id': 'x/a.jpg', 'bbox': B}, {'image_id': 'y/a.jpg', 'bbox': A}])
     assert by_image(table, [Path('y/a.jpg'), Path('x/a.jpg')]) == [[A], [B]]

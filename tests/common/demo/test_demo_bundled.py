@@ -65,4 +65,4 @@ def test_demo_without_arguments(tmp_path):
     names = {entry['image'].split('.')[0] for entry in json.loads((SAMPLES / 'samples.json').read_text())}
     assert {p.name for p in tmp_path.iterdir()} == names and len(names) == 3
     for name in names:
-        assert len(list((tmp_path / name).iterdir())) == 10
+        assert len(list((tmp_path / name).iterdir())) == 11

@@ -77,5 +77,5 @@ def test_demo_of_hands(tmp_path):
     names = {entry['image'].split('.')[0] for entry in json.loads((HAND_SAMPLES / 'samples.json').read_text())}
     assert {p.name for p in tmp_path.iterdir()} == names and len(names) == 3
     for name in names:
-        assert len(list((tmp_path / name).iterdir())) == 10
+        assert len(list((tmp_path / name).iterdir())) == 11
         assert json.loads((tmp_path / name / 'result.json').read_text())['model']['body_model'] == 'open_hand'
