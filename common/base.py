@@ -66,7 +66,7 @@ class Base:
             open_log(self.output / 'log', log_name)
         else:
             start_console(logging.WARNING)  # what happens in all processes is reported by the first
-        tune(precision)
+        tune(precision, config.resnet_width)
 
     def loader(self, dataset: Any, batches: Any) -> Loader:
         """A Loader with this process's share of the machine's loader processes."""

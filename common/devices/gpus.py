@@ -13,6 +13,7 @@ log = logging.getLogger(__name__)
 _VISIBLE_AT_START = os.environ.get('CUDA_VISIBLE_DEVICES')  # set by SLURM and the like: ids are of it
 DEVICES = Path('/dev')
 DRIVERS = ('nvidia*', 'nvhost*', 'nvmap', 'dxg', 'kfd')  # NVIDIA's, those of Jetson boards, of WSL, and AMD's
+NARROW = 16  # the backward pass of narrower convolutions crashes in oneDNN (torch 2.14): heap corruption at 256 pixels
 LONGEST_ID = 4  # digits: a list of more GPUs would only take time and memory
 _nvml = True  # until it fails once
 # One operation on every visible GPU: fails for a driver that is too old, and a GPU that PyTorch has no kernels for.
@@ -147,12 +148,14 @@ def devices() -> list[torch.device]:
     return gpus or [torch.device('cpu')]
 
 
-def tune(precision: str) -> None:
-    """The fastest convolutions on GPUs, and how exact matrix products in float32 are.
+def tune(precision: str, width: int = NARROW) -> None:
+    """The fastest convolutions that work, and how exact matrix products in float32 are.
 
     Args:
         precision: 'high' (TF32 where the GPU has it) or 'highest'.
+        width: channels of the narrowest convolutions that are trained.
     """
+    torch.backends.mkldnn.enabled = width >= NARROW  # type: ignore[assignment]  # a property of the module
     if torch.cuda.is_available():
         torch.backends.cudnn.benchmark = True
         torch.set_float32_matmul_precision(precision)

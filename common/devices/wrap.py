@@ -16,8 +16,6 @@ from common.errors import UserError
 # DDP's option to copy the first process's buffers before every forward pass; newer versions of PyTorch renamed it.
 BUFFER_SYNC = next(name for name in ('forward_sync_buffers', 'broadcast_buffers')
                    if name in inspect.signature(DistributedDataParallel.__init__).parameters)
-# Convolutions of fewer channels have crashed in channels_last on CPUs, and gain nothing from it.
-NARROW = 16
 TENSOR_CORES_FOR_FLOAT32 = 8  # compute capability: from there on TF32 convolutions, which want channels_last
 
 
@@ -25,7 +23,6 @@ class MemoryConfig(Protocol):
     """What use_channels_last needs of a configuration."""
     memory_format: str
     amp: str
-    resnet_width: int
 
 
 def autocast_dtype(amp: str, device: torch.device) -> torch.dtype | None:
@@ -51,7 +48,7 @@ def use_channels_last(config: MemoryConfig, device: torch.device) -> bool:
     if config.memory_format != 'auto':
         return config.memory_format == 'channels_last'
     if device.type != 'cuda':
-        return config.resnet_width >= NARROW
+        return True
     major, _ = torch.cuda.get_device_capability(device)
     return config.amp != 'none' or major >= TENSOR_CORES_FOR_FLOAT32
 
