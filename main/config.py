@@ -65,7 +65,8 @@ class Config:
 
     # ---- Network ----
     resnet_type: int = setting(50, choices=(18, 34, 50, 101, 152))  # depth of the two backbones
-    resnet_width: int = setting(64, above=0, at_most=512)  # channels of their first stage
+    resnet_width: int = setting(64, above=0, at_most=512)  # channels of their first stages
+    mesh_width: int = setting(0, at_least=0, at_most=512)  # the same of the second one; 0: resnet_width
     head_width: int = setting(256, above=0, at_most=4096)  # channels of the up-sampling heads
     input_img_shape: tuple[int, int] = (256, 256)  # height, width of the network input, pixels
     output_hm_shape: tuple[int, int, int] = (64, 64, 64)  # depth, height, width, lixels
@@ -237,6 +238,5 @@ class Config:
 
 FIELDS = fields_by_key(Config)
 KINDS = {key: field.type for key, field in FIELDS.items()}
-
 
 cfg = Config()

@@ -21,13 +21,13 @@ class Model(nn.Module):
     Args:
         human_model: HumanModel (its tensors follow the device, and never enter a state dict).
         stage: 'lixel' trains all but the parameter regressor, 'param' the regressor alone on the frozen rest.
-        resnet_type, resnet_width, head_width, hm_shape, sigma: see Config.
+        resnet_type, resnet_width, mesh_width, head_width, hm_shape, sigma: see Config.
         normal_loss_weight, edge_loss_weight, heatmap_loss_weight, joint_xy_weight, orig_joint_loss, freeze_bn,
             freeze_pose: see Config.
     """
 
     def __init__(self, human_model: HumanModel, stage: str, resnet_type: int = 50,
-                 resnet_width: int = 64, head_width: int = 256,
+                 resnet_width: int = 64, mesh_width: int = 0, head_width: int = 256,
                  hm_shape: tuple[int, int, int] = (64, 64, 64), sigma: float = 2.5,
                  normal_loss_weight: float = 0.1, edge_loss_weight: float = 1.,
                  heatmap_loss_weight: float = 0., joint_xy_weight: float = 1.,
@@ -47,11 +47,11 @@ class Model(nn.Module):
         self.human_model = human_model
         joints = human_model.joint_num
         self.pose_backbone = ResNetBackbone(resnet_type, resnet_width)
-        channels = self.pose_backbone.out_channels
-        self.pose_net = LixelHead(joints, channels, head_width, hm_shape)
-        self.pose2feat = Pose2Feat(joints, hm_shape, sigma, resnet_width)
-        self.mesh_backbone = ResNetBackbone(resnet_type, resnet_width)
-        self.mesh_net = LixelHead(human_model.vertex_num, channels, head_width, hm_shape)
+        self.pose_net = LixelHead(joints, self.pose_backbone.out_channels, head_width, hm_shape)
+        mesh_width = mesh_width or resnet_width
+        self.pose2feat = Pose2Feat(joints, hm_shape, sigma, resnet_width, mesh_width)
+        self.mesh_backbone = ResNetBackbone(resnet_type, mesh_width)
+        self.mesh_net = LixelHead(human_model.vertex_num, self.mesh_backbone.out_channels, head_width, hm_shape)
         self.param_regressor = ParamRegressor(joints, human_model.kinematic_joint_num)
         self.mesh_loss = MeshLoss(human_model.face)
         for head in (self.pose_net, self.pose2feat, self.mesh_net, self.param_regressor):
@@ -232,12 +232,12 @@ def get_model(cfg: Any, human_model: HumanModel, mode: str) -> Model:
         mode: 'train' or 'test'; in train mode of the lixel stage, without `continue_train`, both backbones start from
             ImageNet unless `pretrained_backbone` is false (UserError when the weights cannot be had).
     """
-    same = ('resnet_type', 'resnet_width', 'head_width', 'sigma', 'normal_loss_weight',
+    same = ('resnet_type', 'resnet_width', 'mesh_width', 'head_width', 'sigma', 'normal_loss_weight',
             'edge_loss_weight', 'heatmap_loss_weight', 'joint_xy_weight', 'orig_joint_loss', 'freeze_bn', 'freeze_pose')
     values: dict[str, Any] = {key: getattr(cfg, key) for key in same}
     model = Model(human_model, cfg.stage, hm_shape=tuple(cfg.output_hm_shape), **values)
     starts = mode == 'train' and cfg.stage == 'lixel' and not cfg.continue_train
     if starts and cfg.pretrained_backbone:
-        model.pose_backbone.load_imagenet(cfg.pretrained_backbone)
-        model.mesh_backbone.load_state_dict(model.pose_backbone.state_dict())
+        for backbone in (model.pose_backbone, model.mesh_backbone):
+            backbone.load_imagenet(cfg.pretrained_backbone)
     return model

@@ -19,18 +19,20 @@ class Pose2Feat(nn.Module):
         joint_num: Joints J.
         hm_shape: (depth, height, width) lixels.
         sigma: Lixels.
-        channels: C, of the stem feature and of the output.
+        channels: C, of the stem feature.
+        out_channels: Of the output; 0: C.
     """
 
     def __init__(self, joint_num: int, hm_shape: tuple[int, int, int] = (64, 64, 64), sigma: float = 2.5,
-                 channels: int = 64) -> None:
+                 channels: int = 64, out_channels: int = 0) -> None:
         super().__init__()
         self.joint_num = joint_num
         self.hm_shape = tuple(hm_shape)
         self.sigma = sigma
         self.channels = channels
-        conv = nn.Conv2d(channels + joint_num * hm_shape[0], channels, 3, padding=1)
-        self.conv = nn.Sequential(conv, nn.BatchNorm2d(channels), nn.ReLU(inplace=True))
+        out_channels = out_channels or channels
+        conv = nn.Conv2d(channels + joint_num * hm_shape[0], out_channels, 3, padding=1)
+        self.conv = nn.Sequential(conv, nn.BatchNorm2d(out_channels), nn.ReLU(inplace=True))
 
     def gaussian_conv(self, coord: Tensor, weight: Tensor) -> Tensor:
         """The convolution's share of the Gaussian volumes.
@@ -68,7 +70,7 @@ class Pose2Feat(nn.Module):
             img_feat: (B, C, H, W) stem feature.
             joint_coord: (B, J, 3) joints in lixels, taken as constants.
         Returns:
-            (B, C, H, W).
+            (B, out_channels, H, W).
         """
         conv, norm, act = self.conv
         assert isinstance(conv, nn.Conv2d)

@@ -15,13 +15,13 @@ from common.nets.resnet import LAYERS, Bottleneck
 log = logging.getLogger(__name__)
 STAGES = ('lixel', 'param')
 # Settings that make the network: a snapshot and the configuration must agree on them.
-NETWORK = ('human_model', 'resnet_type', 'resnet_width', 'head_width', 'input_img_shape',
+NETWORK = ('human_model', 'resnet_type', 'resnet_width', 'mesh_width', 'head_width', 'input_img_shape',
            'output_hm_shape', 'sigma')
 # Required fields of `meta` and their types; the shapes are lists of so many whole numbers.
 TYPES: dict[str, Any] = {'human_model': str, 'stage': str, 'resnet_type': int, 'resnet_width': int,
                          'head_width': int, 'sigma': (int, float)}
 SHAPES = {'input_img_shape': 2, 'output_hm_shape': 3}
-OPTIONAL = {'stage_start': int, 'config': dict, 'versions': dict}
+OPTIONAL = {'stage_start': int, 'config': dict, 'versions': dict, 'mesh_width': int}
 PUBLISHED_DEPTH = 64  # lixels
 PUBLISHED_SIGMA = 2.5  # lixels, for heat maps of that depth
 MANO_VERTICES = 778
@@ -191,7 +191,7 @@ def adopt(meta: Meta, config: NetworkConfig, path: str | Path, stage: str | None
         raise UserError(f'{path} was trained in the lixel stage only, its parameter regressor is '
                         'untrained: use --stage lixel, or train it: python main/train.py --stage param '
                         '--continue')
-    changes = {name: meta[name] for name in NETWORK if name != 'human_model'}
+    changes = {name: meta.get(name, 0) for name in NETWORK if name != 'human_model'}  # older files: no mesh_width
     changes |= {'body_model': meta['human_model'], 'stage': stage or meta['stage']}
     config.update(changes, source=f'{path}: ')
     config.check_shapes(source=f'{path}: ')

@@ -5,7 +5,7 @@ from scipy.spatial import cKDTree
 from common.utils.joint_set import SMPL
 from tool.open_body.regressors import fit_rows, posed_meshes, surface_row
 
-# Read off renderings of the body in its rest pose; metres, x to its left, y up, z forward.
+# Read off renderings of anny's default body at rest; metres, x to its left, y up, z forward.
 FACE = {'nose': (0, .560, .153), 'l_eye': (.030, .603, .130), 'r_eye': (-.030, .603, .130),
         'l_ear': (.083, .576, .027), 'r_ear': (-.083, .576, .027)}
 HEAD_TOP = (0, .708, .03)
@@ -22,9 +22,13 @@ TRUNK = ('Torso', 'Spine', 'Chest', 'L_Thorax', 'R_Thorax')
 REACH = .06   # metres, see fit_rows
 
 
-def add_joints(body: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The body with `surface_points` (5,) face vertices, `h36m` (17, V) and `coco` (17, V) float32 added."""
-    rest = body['v_template'].astype(np.float64)
+def add_joints(body: dict[str, np.ndarray], rest: np.ndarray) -> dict[str, np.ndarray]:
+    """The body with `surface_points` (5,) face vertices, `h36m` (17, V) and `coco` (17, V) float32 added.
+
+    Args:
+        body: Arrays of open_body.npz.
+        rest: Vertices (V, 3) of anny's default body at rest, metres.
+    """
     _, face = cKDTree(rest).query(list(FACE.values()))
     surface = dict(zip(FACE, rest[face], strict=True), head_top=HEAD_TOP)
     spread = np.full(24, LIMB_SPREAD)

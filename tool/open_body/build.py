@@ -60,7 +60,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command line `argv` (default: the process's own); 1 if a model is not as shipped, else 0."""
     args = make_parser().parse_args(argv)
     same = True
-    for name, built in (('open_body', add_joints(build_body())), ('open_hand', build_hand())):
+    for name, built in (('open_body', add_joints(*build_body())), ('open_hand', build_hand())):
         if args.write:
             path = FOLDER / f'{name}.npz'
             np.savez_compressed(path, **built)  # type: ignore[arg-type]  # its stub types every name as allow_pickle

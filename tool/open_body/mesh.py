@@ -74,3 +74,23 @@ def shape_basis(differences: np.ndarray, deviation: float, smallest: float = 0.)
     basis = np.zeros((*differences.shape[:2], 10))
     basis[:, :, :len(sizes)] = directions / spread * deviation * np.maximum(sizes, smallest)
     return basis
+
+
+def principal_components(examples: np.ndarray, count: int = 10) -> tuple[np.ndarray, np.ndarray]:
+    """Shape space of example meshes, as SMPL has it.
+
+    Args:
+        examples: (N, V, 3) vertices in metres.
+        count: number of components.
+    Returns:
+        Their mean (V, 3) and components (V, 3, count), orthogonal, the largest first, each as large as one standard
+        deviation of the examples: shapes are `mean + components @ betas` with betas of unit variance. Positive ones
+        move the vertices away from the origin on the whole: taller, stouter.
+    """
+    mean = examples.mean(axis=0)
+    _, sizes, directions = np.linalg.svd((examples - mean).reshape(len(examples), -1), full_matrices=False)
+    components = directions[:count] * sizes[:count, None] / np.sqrt(len(examples))
+    components = components.reshape(count, *mean.shape)
+    growth = (components * mean).sum(axis=(1, 2))
+    components *= np.where(growth < 0, -1, 1)[:, None, None]
+    return mean, np.moveaxis(components, 0, -1)

@@ -20,7 +20,7 @@ class Source:
         faces: (F, 3).
         bone_weights: (V, bones), rows sum to one.
         phenotypes: Names of its shape parameters of 0..1 with .5 as the mean.
-        changes: Names of its shape parameters of 0..1 with 0 as the mean.
+        changes: Names of its shape parameters of -1..1 with 0 as the mean.
     """
 
     def __init__(self, changes: Sequence[str] = (), **options: Any) -> None:

@@ -5,6 +5,8 @@ import torch
 
 from common.human_model import get_human_model
 from common.human_model.open_model import FOLDER
+from tool.open_body.mesh import principal_components
+from tool.open_body.population import COUNT, people
 
 
 @pytest.mark.parametrize('name', ('open_body', 'open_hand'))
@@ -49,6 +51,45 @@ def test_open_body_is_a_person_in_the_axes_of_smpl():
         np.testing.assert_allclose(left * [-1, 1, 1], right, atol=.005)
     assert joints['Nose'][2] > joints['Head'][2] + .08 and joints['L_Toe'][2] > joints['L_Ankle'][2] + .1   # faces +z
     assert joints['L_Ear'][2] < joints['L_Eye'][2] - .05 and joints['Nose'][1] < joints['L_Eye'][1]
+
+
+def test_shapes_of_the_open_body_differ():
+    """Orthogonal components, each of the first six to be seen; people of 1.50 to 1.95 m, slim and stout."""
+    model = get_human_model('open_body')
+    components = model.shapedirs.double().flatten(0, 1)
+    sizes = components.norm(dim=0)
+    cosines = (components / sizes).T @ (components / sizes)
+    torch.testing.assert_close(cosines, torch.eye(10, dtype=torch.double), rtol=0, atol=1e-4)
+    assert (sizes[:-1] >= sizes[1:]).all()
+    assert model.shapedirs.norm(dim=1).amax(0)[:6].min() >= .005
+    shapes = torch.zeros(20, 10)
+    shapes[:10, 0] = torch.linspace(-2.5, 2.5, 10)
+    shapes[10:, 4] = torch.linspace(-2.5, 2.5, 10)
+    vertices, _ = model(torch.zeros(20, 72), shapes)
+    heights = np.ptp(vertices[:10, :, 1].numpy(), axis=1)
+    assert heights[0] <= 1.5 and heights[-1] >= 1.95 and (np.diff(heights) > .03).all()
+    waist = np.abs(model.v_template[:, 1].numpy() - .1) < .03
+    waist &= np.abs(model.v_template[:, 0].numpy()) < .2
+    girths = np.ptp(vertices[10:, waist, 2].numpy(), axis=1)
+    assert (np.diff(girths) > 0).all() and girths[-1] > 1.3 * girths[0]
+
+
+@pytest.mark.parametrize('component', range(6))
+def test_the_skeleton_of_the_open_body_grows_with_its_shape(component):
+    """Joints stay inside their limbs, and left and right are alike, whatever the shape."""
+    model = get_human_model('open_body')
+    shapes = torch.zeros(2, 10)
+    shapes[0, component] = -2.
+    shapes[1, component] = 2.
+    vertices, joints = model(torch.zeros(2, 72), shapes)
+    for joint in ('Knee', 'Ankle', 'Elbow', 'Wrist'):
+        left, right = (joints[:, model.joint_set.index(f'{side}_{joint}')] for side in 'LR')
+        torch.testing.assert_close(left * torch.tensor([-1., 1, 1]), right, rtol=0, atol=.01)
+        distances = (vertices - left[:, None]).norm(dim=2)
+        nearest = distances.topk(12, largest=False)
+        around = torch.stack([vertices[k, nearest.indices[k]] for k in range(2)]) - left[:, None]
+        assert nearest.values.max() < .12  # the skin is near
+        assert around.mean(1).norm(dim=1).max() < .06  # and on all sides
 
 
 def test_limbs_of_the_open_body_bend_like_those_of_smpl():
@@ -110,3 +151,23 @@ def test_open_hand_is_a_right_hand_with_the_joints_of_mano():
     np.testing.assert_allclose(moved['Index_1'], at['Index_1'], atol=1e-6)
     regressed = model.joint_regressor @ vertices
     torch.testing.assert_close(regressed, model.fit_joints(vertices, joints), rtol=0, atol=.005)
+
+
+def test_principal_components_have_unit_variance():
+    rng = np.random.default_rng(0)
+    betas = rng.normal(size=(4000, 2)) * [3., .5]
+    axes = np.linalg.qr(rng.normal(size=(12, 2)))[0]
+    examples = 5. + (betas @ axes.T).reshape(-1, 4, 3)
+    mean, components = principal_components(examples, count=2)
+    np.testing.assert_allclose(mean, 5., atol=.2)
+    np.testing.assert_allclose(np.linalg.norm(components.reshape(12, 2), axis=0), [3., .5], rtol=.05)
+    coordinates = (examples - mean).reshape(-1, 12) @ np.linalg.pinv(components.reshape(12, 2)).T
+    np.testing.assert_allclose(np.cov(coordinates.T), np.eye(2), atol=.01)
+
+
+def test_the_people_behind_the_shapes_are_always_the_same():
+    first, second = people(), people()
+    assert first == second and len(first) == COUNT
+    for name in ('gender', 'weight', 'muscle', 'proportions'):
+        values = [person[name] for person in first]
+        assert 0 <= min(values) < .1 and .9 < max(values) <= 1

@@ -142,6 +142,14 @@ def test_initial_weights(tiny_model):
     assert 0.98 * bound < net.mesh_net.conv_x[0].weight.abs().max() <= bound
 
 
+def test_mesh_half_of_another_width(tiny_model):
+    net = tiny_model('mesh_width=2').eval()
+    assert (net.pose_backbone.out_channels, net.mesh_backbone.out_channels) == (32, 16)
+    stem, joint, _ = net.predict_joints(torch.rand(1, 3, 32, 32))
+    assert net.predict_mesh(stem, joint).shape == (1, 6890, 3)
+    assert tiny_model('mesh_width=0').mesh_backbone.out_channels == 32
+
+
 def test_body_model_and_topology_stay_out_of_the_snapshot(tiny_model):
     names = tiny_model().state_dict().keys()
     assert {name.split('.')[0] for name in names} == {

@@ -199,6 +199,13 @@ def test_test_and_demo_adopt_what_the_snapshot_is(config, content):
     assert other.stage == 'param'
 
 
+def test_a_record_without_mesh_width_is_of_two_equal_halves(content):
+    other = tiny_config('/nonexistent', 'mesh_width=2')
+    del content['meta']['mesh_width']
+    snapshot_meta.adopt(content['meta'], other, 'file')
+    assert other.mesh_width == 0
+
+
 @pytest.mark.parametrize('depth', LAYERS)
 def test_the_depth_of_a_backbone_is_seen_in_its_tensors(depth):
     with torch.device('meta'):
