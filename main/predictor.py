@@ -16,7 +16,7 @@ from common.demo.people.predictor import BoxPredictor, NetworkInfo
 from common.demo.pipeline import Pipeline
 from common.devices.gpus import devices
 from common.devices.wrap import use_channels_last, wrap
-from common.errors import UserError
+from common.errors import UserError, one_line, shown
 from common.human_model import HumanModel, get_human_model
 from common.nets.fuse import prepare_for_inference
 from common.snapshot import checkpoint
@@ -147,7 +147,7 @@ def load_predictor(config: Config, path: str | Path, stage: str | None = None, l
         raise UserError(f'--left is for hands; {path} was trained with the body model {config.human_model}')
     found = devices()
     if device is not None:
-        found = [torch.device(device)]
+        found = [named_device(device)]
     channels_last = use_channels_last(config, found[0])
     net = wrap(prepare_for_inference(model, found[0], channels_last), found, config.amp)
     codec = LixelCodec(config.input_img_shape, config.output_hm_shape, config.bbox_3d_size)
@@ -155,6 +155,16 @@ def load_predictor(config: Config, path: str | Path, stage: str | None = None, l
                        human_model.is_hand, left_hand, tuple(human_model.joint_set.joints_name),
                        snapshot_meta.trained_on(meta) == {'Synthetic'}, snapshot_meta.has_trained_maps(meta))
     return BoxPredictor(net, human_model, codec, info, config.test_batch_size * len(found), found[0])
+
+
+def named_device(name: str | torch.device) -> torch.device:
+    """The device of a name such as 'cuda:0'. UserError: there is none here."""
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise UserError(f'device {shown(str(name))} cannot be used here: {one_line(error)}') from error
+    return device
 
 
 def joint_reader(human_model: HumanModel, name: str, data_dir: str | Path) -> JointReader:
@@ -173,7 +183,10 @@ def joint_reader(human_model: HumanModel, name: str, data_dir: str | Path) -> Jo
         return JointReader(own.joints_name, regressor, own.skeleton)
     if human_model.is_hand:
         raise UserError(f'--joint_set {name} is a set of body joints; for hands there is only: all')
-    joint_set = {'smpl': own, 'h36m': HUMAN36M, 'coco': COCO}[name]
+    sets = {'smpl': own, 'h36m': HUMAN36M, 'coco': COCO}
+    if name not in sets:
+        raise UserError(f'joint_set {shown(name)}: one of all, {", ".join(sets)}')
+    joint_set = sets[name]
     if name == 'smpl':
         regressor = regressor[:human_model.kinematic_joint_num]
     elif name in human_model.regressors:

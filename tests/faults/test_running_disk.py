@@ -70,8 +70,8 @@ def test_the_last_snapshot_does_not_wait_for_ever(tmp_path, trainer, monkeypatch
     before = (tmp_path / 'model_dump' / 'snapshot_0.pth.tar').read_bytes()
     monkeypatch.setattr(saver, 'PATIENCE', 0)
     with file_limit(), pytest.raises(UserError) as error:
-        trainer('lixel_epochs=1').train()
-    assert str(error.value) == (f'cannot write {tmp_path}/model_dump/snapshot_0.pth.tar: File too large; this state of '
+        trainer('lixel_epochs=2', 'continue_train=true').train()
+    assert str(error.value) == (f'cannot write {tmp_path}/model_dump/snapshot_1.pth.tar: File too large; this state of '
                                 'the network is lost, earlier snapshots are unchanged')
     assert files(tmp_path) == ['snapshot_0.pth.tar']
     assert (tmp_path / 'model_dump' / 'snapshot_0.pth.tar').read_bytes() == before

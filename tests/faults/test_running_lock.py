@@ -25,7 +25,7 @@ def test_one_training_per_folder(tmp_path, monkeypatch):
             f'error: {tmp_path} is in use by another training: process {first.pid} on {re.escape(socket.gethostname())}'
             r', started \d{4}-\d\d-\d\d \d\d:\d\d:\d\d, .*; wait for its end, stop it, or choose another folder with '
             r'output_dir=FOLDER\n', second.text())
-        both = ranks(train, tmp_path)
+        both = ranks(train, tmp_path, 'continue_train=true')
         assert both[0].end() == 2 and 'is in use by another training' in both[0].text()
         both[1].kill()
         assert first.process.is_alive()
@@ -33,7 +33,8 @@ def test_one_training_per_folder(tmp_path, monkeypatch):
         assert base.Tester(tiny_config(tmp_path), tmp_path / 'model_dump' / 'snapshot_0.pth.tar').test() == {'row': 4.0}
         first.kill(signal.SIGKILL)
         first.end()
-        third = start(train, tmp_path, 'lixel_epochs=1')  # at once, its loader process may not have ended yet
+        # at once, its loader process may not have ended yet
+        third = start(train, tmp_path, 'lixel_epochs=1', 'continue_train=true')
         assert third.end() == 0, third.text()
 
 

@@ -109,3 +109,12 @@ def test_what_cannot_be_used(tmp_path: Path) -> None:
             predictor(image, boxes)
     with pytest.raises(UserError, match='no such file|cannot'):
         Predictor(tmp_path / 'none.pth.tar')
+
+
+@pytest.mark.parametrize('wrong, says', [({'joint_set': 'foo'}, 'joint_set foo: one of all, smpl, h36m, coco'),
+                                         ({'device': 'cuda:99'}, 'device cuda:99 cannot be used here: '),
+                                         ({'device': 'gpu'}, 'device gpu cannot be used here: ')])
+def test_a_wrong_keyword_is_one_line(wrong: dict[str, str], says: str) -> None:
+    with pytest.raises(UserError, match=says) as error:
+        Predictor(**wrong)
+    assert '\n' not in str(error.value)

@@ -11,6 +11,7 @@ from common.errors import UserError, shown
 
 EXAMPLE = '{"photo.jpg": [[120, 40, 210, 480]]}'
 ID_KEYS = ('file_name', 'image_name', 'image', 'image_id', 'frame')  # what an entry calls its image, the surest first
+OURS = ('person', 'hand')  # categories of a file in COCO's layout, if it has them
 BOX_KEYS = ('bbox', 'box', 'boxes', 'bboxes')
 MAX_FILE_BYTES = 2 ** 27  # boxes for a video of days
 MAX_DEPTH = 5  # of objects and lists in each other
@@ -100,6 +101,7 @@ def _coco_entries(data: dict[str, Any], path: Path) -> Iterator[dict[str, Any]]:
             raise UserError(f'{path}, image {number}: no "id" or "file_name" in it')
         if names.setdefault(str(image['id']), image['file_name']) != image['file_name']:
             raise UserError(f'{path}: two images have the id {shown(image["id"])}')
+    ours = {category['id'] for category in _dictionaries(data.get('categories')) if category.get('name') in OURS}
     for number, annotation in enumerate(data['annotations']):
         where = f'{path}, annotation {number}'
         if not isinstance(annotation, dict) or 'image_id' not in annotation:
@@ -107,18 +109,37 @@ def _coco_entries(data: dict[str, Any], path: Path) -> Iterator[dict[str, Any]]:
         image_id = str(annotation['image_id'])
         if image_id not in names:
             raise UserError(f'{where}: no image has the id {shown(image_id)}')
+        if annotation.get('iscrowd') or (ours and annotation.get('category_id') not in ours):
+            continue  # a box around many, or around something else
         yield annotation | {'file_name': names[image_id]}
+
+
+def _dictionaries(values: Any) -> list[dict[str, Any]]:
+    """The dictionaries with an id in what may be a list."""
+    if not isinstance(values, list):
+        return []
+    return [value for value in values if isinstance(value, dict) and isinstance(value.get('id'), int | str)]
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object whose keys differ. ValueError: one is there twice, and its first value would be lost."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f'"{shown(twice)}" is there twice: write all its boxes into one list')
+    return found
 
 
 def _read_json(path: Path) -> Any:
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise ValueError('it is too large to be a list of boxes')
-        return json.loads(path.read_text(encoding='utf-8-sig'))
+        return json.loads(path.read_text(encoding='utf-8-sig'), object_pairs_hook=_once)
     except OSError as error:
         raise UserError(f'--bbox_file {path}: cannot be read ({error.strerror})') from error
     except (ValueError, RecursionError) as error:
-        raise UserError(f'--bbox_file {path}: not a JSON file ({error}), such as {EXAMPLE}') from error
+        raise UserError(f'--bbox_file {path}: not a JSON file of boxes ({error}), such as {EXAMPLE}') from error
 
 
 def _boxes(value: Any, where: str, lowest_score: float | None, depth: int = 0) -> list[RawBox]:

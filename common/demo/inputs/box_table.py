@@ -55,8 +55,13 @@ class BoxTable:
         Returns:
             A note, or ''.
         Raises:
-            UserError: an entry names an image that is not there.
+            UserError: an entry names an image that is not there, or names are missing where images are not those of one
+                folder in the order of their names.
         """
+        if self.listed and (len({path.parent for path in paths}) > 1
+                            or paths != sorted(paths, key=lambda path: path.name)):
+            raise UserError(f'--bbox_file {self.path}: a list without names is for the images of one folder, in the '
+                            'order of their names; name the images, such as {"photo.jpg": [[120, 40, 210, 480]]}')
         for path in paths:
             names = self._by_last_part.get(path.name, [])
             self.claimed |= {name for name in names if _ends_with(path, name) and name != path.name}

@@ -1,5 +1,6 @@
 """The files that --input names: images and videos, folders with what lies below them, patterns."""
 import glob
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from common.demo.inputs.video import is_video
 from common.errors import UserError
 from common.files.listing import visible_files
 
+log = logging.getLogger(__name__)
 RESULT = 'result.json'  # a folder with it holds results, which are no inputs
 
 
@@ -22,11 +24,11 @@ def find_inputs(*words: str | Path) -> dict[Path, str]:
     Raises:
         UserError: a word names nothing.
     """
-    found: dict[Path, str] = {}
+    found: dict[Path, tuple[Path, str]] = {}  # by the whole path
     for word in words:
         for path, name in _named_by(Path(word)):
-            found.setdefault(path, name)
-    return found
+            found.setdefault(path.resolve(), (path, name))
+    return dict(found.values())
 
 
 def _named_by(word: Path) -> Iterator[tuple[Path, str]]:
@@ -43,12 +45,21 @@ def _named_by(word: Path) -> Iterator[tuple[Path, str]]:
 def _in_folder(folder: Path) -> list[tuple[Path, str]]:
     """The images in a folder and its sub-folders; those of a folder come before those of its sub-folders."""
     found = []
+    results = 0
     for path in images_of(folder, '**/*'):
         parts = path.relative_to(folder).parts
-        if not _is_result(path, folder):
+        if _is_result(path, folder):
+            results += 1
+        else:
             found.append((len(parts), path, '_'.join([*parts[:-1], path.stem])))
+    if not found and results:
+        raise UserError(f'--input {folder}: its {results} images are results of an earlier run; name the files')
     if not found:
         raise UserError(f'--input {folder}: no images in this folder ({" ".join(sorted(IMAGE_SUFFIXES))})')
+    videos = [path for path in visible_files(folder, '**/*') if is_video(path) and not _is_result(path, folder)]
+    if videos:
+        log.warning('%s: of a folder the images are taken, and not its %d videos; name them, such as %s', folder,
+                    len(videos), videos[0])
     return [(path, name) for _, path, name in sorted(found)]
 
 

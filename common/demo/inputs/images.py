@@ -38,8 +38,11 @@ def decode_image(data: bytes, name: str | Path) -> Photo:
 
 def stated_film_focal(data: bytes) -> float | None:
     """EXIF FocalLengthIn35mmFilm of an image file, millimetres; None where there is none."""
-    flags = cv2.IMREAD_REDUCED_GRAYSCALE_8  # the pixels are not needed
-    _, kinds, blocks = cv2.imdecodeWithMetadata(np.frombuffer(data, np.uint8), flags=flags)
+    array = np.frombuffer(data, np.uint8)
+    try:  # the pixels are not needed
+        _, kinds, blocks = cv2.imdecodeWithMetadata(array, flags=cv2.IMREAD_REDUCED_GRAYSCALE_8)
+    except cv2.error:  # an eighth of fewer than eight pixels is nothing
+        _, kinds, blocks = cv2.imdecodeWithMetadata(array, flags=cv2.IMREAD_GRAYSCALE)
     for kind, block in zip(kinds, blocks, strict=True):
         if kind == cv2.IMAGE_METADATA_EXIF:
             return film_focal(np.asarray(block, np.uint8).tobytes())

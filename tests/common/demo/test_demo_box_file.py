@@ -51,6 +51,29 @@ def test_entries_in_any_order(tmp_path: Path, key: str, box_key: str, names: tup
     assert by_image(table_of(tmp_path, entries)) == [[A], [B, A], []]
 
 
+@pytest.mark.parametrize('paths', [['photos/b.jpg', 'photos/a.jpg'], ['a.jpg', 'photos/b.jpg']])
+def test_a_list_without_names_is_for_one_folder_in_the_order_of_names(tmp_path: Path, paths: list[str]) -> None:
+    with pytest.raises(UserError, match='a list without names is for the images of one folder'):
+        by_image(table_of(tmp_path, [A, B]), [Path(path) for path in paths])
+
+
+def test_of_coco_only_persons_and_no_crowds(tmp_path: Path) -> None:
+    annotations = [{'image_id': 1, 'category_id': 1, 'bbox': A}, {'image_id': 1, 'category_id': 18, 'bbox': B},
+                   {'image_id': 1, 'category_id': 1, 'iscrowd': 1, 'bbox': B}]
+    content = {'images': [{'id': 1, 'file_name': 'a.jpg'}], 'annotations': annotations,
+               'categories': [{'id': 18, 'name': 'dog'}, {'id': 1, 'name': 'person'}]}
+    assert by_image(table_of(tmp_path, content)) == [[A], [], []]
+    del content['categories']
+    assert by_image(table_of(tmp_path, content)) == [[A, B], [], []]
+
+
+def test_a_name_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / 'boxes.json'
+    path.write_text('{"a.jpg": [[1, 2, 30, 40]], "a.jpg": [[5, 6, 70, 80]]}')
+    with pytest.raises(UserError, match='"a.jpg" is there twice: write all its boxes into one list'):
+        read_box_file(path)
+
+
 @pytest.mark.parametrize('key', ['image_id', 'frame', 'image'])
 def test_numbers_as_ids(tmp_path: Path, key: str) -> None:
     """Never places in the list: 2 is 2.jpg, COCO's 000000000002.jpg, or frame 2 of a video."""

@@ -63,9 +63,22 @@ def test_what_words_name(photos: Path, tmp_path: Path) -> None:
     assert list(find_inputs(odd)) == [odd]
 
 
+def test_the_same_file_by_two_paths_is_one_input(photos: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(photos)
+    assert list(find_inputs('1.png', photos / '1.png', 'a/../1.png')) == [Path('1.png')]
+
+
+def test_videos_of_a_folder_are_left_out_with_a_word(photos: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (photos / 'a' / 'clip.mp4').touch()
+    assert names(photos) == ['1', '2', 'a_1', 'a_b_3']
+    assert f'not its 1 videos; name them, such as {photos}/a/clip.mp4' in caplog.text
+
+
 def test_words_that_name_nothing(photos: Path) -> None:
+    (photos / 'empty').mkdir()
     for word, told in (('none.jpg', 'no such file or folder'), ('*.jpg', 'no image or video fits'),
-                       ('notes.*', 'no image or video fits'), ('out/9', None), ('out', 'no images in this folder')):
+                       ('notes.*', 'no image or video fits'), ('out/9', None),
+                       ('out', 'its 2 images are results of an earlier run'), ('empty', 'no images in this folder')):
         if told is None:
             assert len(find_inputs(photos / word)) == 2  # asked for by its own name
             continue

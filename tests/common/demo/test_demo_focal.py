@@ -127,3 +127,12 @@ def test_the_size_of_an_image_changes_nothing(bundled: BoxPredictor, number: int
     for kind, mesh in one.meshes.items():
         distances = np.linalg.norm(mesh - other.meshes[kind] - [0, 0, one.root_depth - other.root_depth], axis=1)
         assert distances.mean() < 0.01 * np.ptp(mesh[:, 1]), kind
+
+
+@pytest.mark.parametrize('shape', [(1, 1), (7, 7), (5, 500), (500, 4)])
+@pytest.mark.parametrize('suffix', ['.png', '.bmp', '.webp', '.tif', '.jpg'])
+def test_small_images_are_read(tmp_path, shape, suffix):
+    path = tmp_path / f'small{suffix}'
+    path.write_bytes(cv2.imencode(suffix, np.full((*shape, 3), 99, np.uint8))[1].tobytes())
+    photo = read_image(path)
+    assert photo.image.shape == (*shape, 3) and photo.film_focal is None
