@@ -88,14 +88,15 @@ class Index:
             except OSError as error:  # read-only, or a drive without locks
                 log.info('note: %s cannot be locked (%s)', self.path, error.strerror or error)
             else:
-                found = self.read()
+                found = self.read(silent=True)
                 if found is not None and not again:
                     return found
                 self._remove_leftovers()
             return self._make(parse)
 
-    def read(self) -> Parsed | None:
-        """The content of the file, or None if it is absent, damaged, or made of something else."""
+    def read(self, silent: bool = False) -> Parsed | None:
+        """The content of the file, or None if it is absent, damaged, or made of something else, and says so."""
+        level = logging.DEBUG if silent else logging.INFO
         try:
             content, arrays = read_mapped(self.path)
             samples = PackedSamples(arrays['data'], arrays['ends'], map(_layout, content['layouts']))
@@ -104,10 +105,10 @@ class Index:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-            log.info('note: %s: the index is made again (%s)', self.title, error)
+            log.log(level, 'note: %s: the index is made again (%s)', self.title, error)
             return None
         if reason:
-            log.info('%s: the annotations are read again: %s', self.title, reason)
+            log.log(level, '%s: the annotations are read again: %s', self.title, reason)
             return None
         return found
 

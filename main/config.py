@@ -112,7 +112,7 @@ class Config:
 
     # ---- Run ----
     continue_train: bool = False  # resume the highest snapshot
-    keep_snapshots: int = setting(0, at_least=0)  # how many of the last snapshots to keep; 0: all
+    keep_snapshots: int = setting(0, at_least=0)  # the last snapshots, and the best; 0: all
     # Steps between snapshots within an epoch, each in place of the last; 0: none.
     snapshot_every: int = setting(1000, at_least=0)
     validate_every: int = setting(0, at_least=0)  # epochs from one validation to the next; 0: none

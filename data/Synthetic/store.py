@@ -31,7 +31,8 @@ Draw = Callable[[int], tuple[np.ndarray, np.ndarray]]
 Key = dict[str, Any]  # plain values, with `count`, the number of images
 BUILD = '.making'  # ends the name of a folder whose store is not finished
 ROWS = 'rows.bin'  # there: size and numbers of every image so far
-CHUNK = 200  # images between two writes that survive a power cut
+CHUNK = 200  # images between two writes that survive a power cut,
+PAUSE = 1.  # or seconds
 
 
 class ImageStore:
@@ -149,12 +150,14 @@ def _make(folder: Path, key: Key, encoded: _Encoded, processes: int, title: str)
                         collate_fn=_unchanged, multiprocessing_context=context)
     with open(build / 'images.bin', 'ab') as images, open(build / ROWS, 'ab') as rows:
         waiting: list[np.ndarray] = []
+        written = time.monotonic()
         try:
             for jpeg, numbers in tqdm(loader, total=count, initial=done, desc=title, unit='img', mininterval=1):
                 images.write(jpeg.tobytes())
                 waiting.append(np.append(len(jpeg), numbers))
-                if len(waiting) == CHUNK:
+                if len(waiting) == CHUNK or time.monotonic() - written > PAUSE:
                     _commit(images, rows, waiting)
+                    written = time.monotonic()
         finally:
             _commit(images, rows, waiting)
     table = _recover(build, width)

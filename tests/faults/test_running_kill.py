@@ -84,13 +84,13 @@ def draw(i):
     return np.full((8, 8, 3), i, np.uint8), np.array([i], np.float32)
 
 
-def make_store_and_die(folder, key, at):
+def make_store_and_die(folder, key, at, chunk=2, pause=100):
     def draw_until(i):
         if i == at:
             os.kill(os.getpid(), signal.SIGKILL)
         return draw(i)
 
-    store.CHUNK = 2
+    store.CHUNK, store.PAUSE = chunk, pause
     open_store(folder, key, draw_until)
 
 
@@ -115,6 +115,14 @@ def test_a_image_cache_that_was_not_finished_is_taken_up_where_it_stopped(tmp_pa
     whole = open_store(tmp_path / 'whole', key, draw)
     assert {path.name: path.read_bytes() for path in whole.folder.iterdir()} == {
         path.name: path.read_bytes() for path in taken_up.folder.iterdir()}
+
+
+def test_slow_drawing_is_kept_too(tmp_path):
+    """Not after CHUNK images alone: a second of drawing is the most that is lost."""
+    assert start(make_store_and_die, tmp_path, {'count': 7}, 3, chunk=200, pause=0).end() == -signal.SIGKILL
+    drawn = []
+    open_store(tmp_path, {'count': 7}, lambda i: drawn.append(i) or draw(i))
+    assert drawn == [0, *range(3, 7)]
 
 
 def test_a_killed_process_that_draws_images_is_told(tmp_path):
