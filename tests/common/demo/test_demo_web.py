@@ -1,5 +1,4 @@
 """The server of the demo's web page: its answers and refusals."""
-import functools
 import json
 import signal
 import socket
@@ -18,18 +17,7 @@ from common.demo.web.guard import Guard
 from common.demo.web.serve import greeting
 from main.config import ROOT
 from tests.demo_tools import write_snapshot
-from tests.page_server import jpeg, page_server, send
-
-
-@pytest.fixture(scope='module')
-def server(tmp_path_factory):
-    with page_server(tmp_path_factory.mktemp('web')) as running:
-        yield running
-
-
-@pytest.fixture
-def ask(server):
-    return functools.partial(send, server)
+from tests.page_server import jpeg
 
 
 def test_image_to_files(ask):

@@ -1,6 +1,5 @@
 """What the server of the web page makes and keeps: results of images and videos, and the boxes of people found."""
 import concurrent.futures
-import functools
 import io
 import json
 import socket
@@ -17,20 +16,9 @@ from common.demo.web.results import TABS_KEPT
 from common.errors import UserError
 from tests.demo_tools import write_video
 from tests.gltf_reader import Gltf
-from tests.page_server import jpeg, page_server, send
+from tests.page_server import jpeg, page_server
 
 BOX = '1,1,40,80'
-
-
-@pytest.fixture(scope='module')
-def server(tmp_path_factory):
-    with page_server(tmp_path_factory.mktemp('web')) as running:
-        yield running
-
-
-@pytest.fixture
-def ask(server):
-    return functools.partial(send, server)
 
 
 @pytest.fixture(scope='module')
